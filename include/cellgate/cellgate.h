@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cellgate/cellgate.h: the application interface of libcellgate.
+ *
+ *   cellgate_runtime   the configuration, the plugins, the devices
+ *   cellgate_model     a trained model read from a file; immutable
+ *   cellgate_session   a model placed on devices, ready to run
+ *   cellgate_stream    LSTM state carried from one request to the next
+ *   cellgate_arrays    named arrays read from a .npy or .npz file
+ *
+ * The usual order: cellgate_runtime_create(), cellgate_model_load(),
+ * cellgate_session_create(), cellgate_run() as often as wanted, and the
+ * matching destroy functions in any order: a session keeps what it needs.
+ *
+ * THREADS. A runtime, a model and a session may be used by any number of
+ * threads at once; a stream and an array set by one at a time. Destroy
+ * functions must not race with other uses of the same object. After fork()
+ * the child gets CELLGATE_FORKED from every function that would touch a
+ * device; it may exec, or use models, arrays and everything else.
+ *
+ * ERRORS. A function that returns a cellgate_status sets its outputs only on
+ * CELLGATE_OK; otherwise *error, unless NULL, says what went wrong, naming the
+ * file, line, key, layer or device. cellgate_error is in types.h. Destroy
+ * functions take NULL.
+ *
+ * GROWTH. Structs with struct_size may get more members at their end: set
+ * struct_size = sizeof(struct) and the rest to zero, which is the default.
+ */
+#ifndef CELLGATE_CELLGATE_H
+#define CELLGATE_CELLGATE_H
+
+#include "cellgate/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define CELLGATE_API __attribute__((visibility("default")))
+#else
+#define CELLGATE_API
+#endif
+
+typedef struct cellgate_runtime cellgate_runtime;
+typedef struct cellgate_model cellgate_model;
+typedef struct cellgate_session cellgate_session;
+typedef struct cellgate_stream cellgate_stream;
+typedef struct cellgate_arrays cellgate_arrays;
+
+/* ---- Names ------------------------------------------------------------- */
+
+/* "0.1.0". */
+CELLGATE_API const char *cellgate_version(void);
+/* A sentence for people, such as "malformed file". Never NULL. */
+CELLGATE_API const char *cellgate_status_text(cellgate_status status);
+/* The enum's name without prefix, such as "BAD_FILE". Never NULL. */
+CELLGATE_API const char *cellgate_status_name(cellgate_status status);
+/* "float32"; NULL for a number that is none. */
+CELLGATE_API const char *cellgate_dtype_name(int32_t dtype);
+/* Bytes an element; 0 for a number that is none. */
+CELLGATE_API size_t cellgate_dtype_size(int32_t dtype);
+
+/* ---- Runtime ----------------------------------------------------------- */
+
+typedef struct cellgate_runtime_options {
+    size_t struct_size;
+    /*
+     * Configuration file. NULL: $CELLGATE_CONFIG, then
+     * $XDG_CONFIG_HOME/cellgate/cellgate.ini (~/.config without the variable),
+     * then SYSCONFDIR/cellgate/cellgate.ini, then the built-in default, in
+     * which every plugin found offers all its devices. The environment is
+     * ignored in a setuid or setgid program.
+     */
+    const char *config_path;
+    /*
+     * Colon-separated folders to look for plugins in, before those of the
+     * configuration and in place of $CELLGATE_PLUGIN_PATH. NULL: none.
+     * Ignored in a setuid or setgid program.
+     */
+    const char *plugin_path;
+    /*
+     * Receives log lines (a cellgate_log_level and one line), from any thread.
+     * NULL: errors and warnings go to stderr, more if [cellgate] log says so.
+     */
+    void (*log)(void *context, int32_t level, const char *text);
+    void *log_context;
+} cellgate_runtime_options;
+
+/*
+ * Reads the configuration and finds the plugins. No device is opened yet.
+ * `options` may be NULL. BAD_CONFIG: error->text begins with file:line.
+ * BAD_PLUGIN: a plugin that the configuration says must be there is not
+ * usable. The caller destroys the runtime.
+ */
+CELLGATE_API cellgate_status
+cellgate_runtime_create(const cellgate_runtime_options *options,
+                        cellgate_runtime **runtime, cellgate_error *error);
+/* Sessions made from it stay usable. */
+CELLGATE_API void cellgate_runtime_destroy(cellgate_runtime *runtime);
+
+/* The configuration file in use; "" for the built-in default. */
+CELLGATE_API const char *
+cellgate_runtime_config_path(const cellgate_runtime *runtime);
+
+/* A folder that was searched for plugins. Strings live as the runtime does. */
+typedef struct cellgate_path_info {
+    size_t struct_size;
+    const char *path;
+    const char *origin; /* who named it: "built-in", "environment", ... */
+    const char *problem; /* NULL, or why nothing can be read there */
+    uint32_t plugin_count;
+} cellgate_path_info;
+
+/* The verdict on one plugin file. */
+typedef struct cellgate_plugin_info {
+    size_t struct_size;
+    const char *path;
+    const char *name;    /* "" if the file never said */
+    const char *version; /* likewise */
+    int32_t status;      /* CELLGATE_OK: admitted */
+    int32_t cached;      /* non-zero: the verdict came from the cache */
+    const char *reason;  /* "" when admitted with devices; else why, and what
+                            to install or set */
+    uint32_t device_count;
+} cellgate_plugin_info;
+
+/* A device of the configuration. */
+typedef struct cellgate_device_info {
+    size_t struct_size;
+    const char *name; /* [device NAME], or PLUGIN:INDEX without a section */
+    const char *plugin;
+    int32_t status; /* CELLGATE_OK: usable as far as known */
+    const char *reason; /* "" when usable; else why not, and the remedy */
+    /* Empty strings and zeros for a device whose plugin is not there: */
+    const char *description; /* the hardware's name */
+    const char *vendor;
+    const char *driver;
+    const char *resource;
+    const char *identity;
+    int32_t kind; /* a cellgate_device_kind */
+    uint64_t memory;
+    uint32_t queue_depth;
+} cellgate_device_info;
+
+/*
+ * Counts and entries, in search order (paths, plugins) and in configuration
+ * order (devices). `info->struct_size` must be set. END past the last one.
+ */
+CELLGATE_API size_t cellgate_path_count(const cellgate_runtime *runtime);
+CELLGATE_API cellgate_status cellgate_path_get(const cellgate_runtime *runtime,
+                                               size_t index,
+                                               cellgate_path_info *info);
+CELLGATE_API size_t cellgate_plugin_count(const cellgate_runtime *runtime);
+CELLGATE_API cellgate_status
+cellgate_plugin_get(const cellgate_runtime *runtime, size_t index,
+                    cellgate_plugin_info *info);
+CELLGATE_API size_t cellgate_device_count(const cellgate_runtime *runtime);
+CELLGATE_API cellgate_status
+cellgate_device_get(const cellgate_runtime *runtime, size_t index,
+                    cellgate_device_info *info);
+
+/* ---- Model ------------------------------------------------------------- */
+
+/*
+ * Reads a trained model: Keras 3 .keras, or the native safetensors file (the
+ * content decides, not the name). The caller destroys the model. BAD_FILE, UNSUPPORTED: the text names the file and the layer or
+ * option. IO: the file cannot be read.
+ */
+CELLGATE_API cellgate_status cellgate_model_load(const char *path,
+                                                 cellgate_model **model,
+                                                 cellgate_error *error);
+/* Writes the native file, atomically: `path` is whole or untouched. */
+CELLGATE_API cellgate_status cellgate_model_save(const cellgate_model *model,
+                                                 const char *path,
+                                                 cellgate_error *error);
+CELLGATE_API void cellgate_model_destroy(cellgate_model *model);
+
+/* An input or output of a model. Strings live as the model does. */
+typedef struct cellgate_value_info {
+    size_t struct_size;
+    const char *name;
+    int32_t dtype;
+    int32_t rank;
+    int64_t shape[CELLGATE_MAX_RANK]; /* -1: decided by the request; shape[0]
+                                         is the batch */
+} cellgate_value_info;
+
+/* A node of the graph, in an order in which it can be computed. */
+typedef struct cellgate_node_info {
+    size_t struct_size;
+    const char *name;  /* the layer's name in the file it came from */
+    const char *kind;  /* "lstm", "dense", ... */
+    const char *detail; /* options worth knowing, for people: "tanh, sigmoid" */
+    int64_t parameters; /* trained numbers */
+    int64_t operations; /* multiplications and additions a batch row and step,
+                           or a row for a node that sees no steps */
+    int32_t rank;       /* of the first output */
+    int64_t shape[CELLGATE_MAX_RANK]; /* of the first output; -1 as above */
+} cellgate_node_info;
+
+/* "keras" or "native"; the version the file states, or "". */
+CELLGATE_API const char *cellgate_model_format(const cellgate_model *model);
+CELLGATE_API const char *
+cellgate_model_format_version(const cellgate_model *model);
+/* 64 hex digits over structure and weights, equal for equal models. */
+CELLGATE_API const char *
+cellgate_model_fingerprint(const cellgate_model *model);
+CELLGATE_API size_t cellgate_model_input_count(const cellgate_model *model);
+CELLGATE_API size_t cellgate_model_output_count(const cellgate_model *model);
+CELLGATE_API size_t cellgate_model_node_count(const cellgate_model *model);
+/* `info->struct_size` must be set. END past the last one. */
+CELLGATE_API cellgate_status
+cellgate_model_input_get(const cellgate_model *model, size_t index,
+                         cellgate_value_info *info);
+CELLGATE_API cellgate_status
+cellgate_model_output_get(const cellgate_model *model, size_t index,
+                          cellgate_value_info *info);
+CELLGATE_API cellgate_status
+cellgate_model_node_get(const cellgate_model *model, size_t index,
+                        cellgate_node_info *info);
+
+/* ---- Session ----------------------------------------------------------- */
+
+typedef struct cellgate_session_options {
+    size_t struct_size;
+    /*
+     * Device that must run the model, by its name in the configuration. NULL:
+     * the first usable one in configuration order. "host": the plain host ops
+     * and no device at all (slow; a reference).
+     */
+    const char *device;
+    /* Variant by name, for tests and measurements. NULL: the core chooses. */
+    const char *variant;
+} cellgate_session_options;
+
+/*
+ * Places a model on devices, opens them and prepares the weights: the slow
+ * part. An op that the device refuses runs on the host, which
+ * cellgate_session_segment_get() and every report say. The session keeps the
+ * runtime's devices and the model alive. The caller destroys it.
+ * NO_DEVICE: no device is usable; the text lists why. NOT_FOUND: no device or
+ * variant of that name. A named device that cannot be used is an error.
+ */
+CELLGATE_API cellgate_status
+cellgate_session_create(cellgate_runtime *runtime, const cellgate_model *model,
+                        const cellgate_session_options *options,
+                        cellgate_session **session, cellgate_error *error);
+CELLGATE_API void cellgate_session_destroy(cellgate_session *session);
+
+/* A part of the model that one device runs. Strings live as the session. */
+typedef struct cellgate_segment_info {
+    size_t struct_size;
+    const char *device;  /* "host" for the host ops */
+    const char *variant; /* "" for the host ops */
+    const char *nodes;   /* names of the nodes, separated by ", " */
+    const char *reason;  /* why here; for host ops, what the device refused */
+    uint32_t threads;
+    int32_t numeric; /* a cellgate_numeric */
+} cellgate_segment_info;
+
+CELLGATE_API size_t
+cellgate_session_segment_count(const cellgate_session *session);
+CELLGATE_API cellgate_status
+cellgate_session_segment_get(const cellgate_session *session, size_t index,
+                             cellgate_segment_info *info);
+
+/*
+ * One input of a request. The tensor is only read. float64, float16 and
+ * integer data are converted to what the model takes; an int64 id that does
+ * not fit is OUT_OF_RANGE.
+ */
+typedef struct cellgate_input {
+    size_t struct_size;
+    cellgate_tensor tensor; /* [batch][steps]..., as the model's input */
+    /*
+     * Valid steps a row, [batch], each in [0, steps]: the row is padded on the
+     * right. Or a mask [batch][steps], non-zero for valid steps, of any
+     * pattern. At most one; NULL both: every step is valid. They act as a
+     * Keras mask on this input does: LSTM layers skip masked steps.
+     */
+    const int32_t *lengths;
+    const uint8_t *mask;
+} cellgate_input;
+
+/* Where a request's time went, and why. Filled by cellgate_run(). */
+typedef struct cellgate_report {
+    size_t struct_size;
+    char device[96];   /* of the segment that took longest */
+    char variant[32];
+    char reason[160];  /* why this device */
+    double seconds;    /* the whole request */
+    double device_seconds; /* inside plugins' run() */
+    double host_seconds;   /* host ops, masks, conversions */
+    double wait_seconds;   /* for threads or a plan to become free */
+    /* From the device itself, zero when it does not say: */
+    double upload_seconds;
+    double compute_seconds;
+    double download_seconds;
+    uint32_t segments;      /* run by plugins */
+    uint32_t host_segments; /* run by the host ops */
+} cellgate_report;
+
+/* One request. The application owns everything that it points to. */
+typedef struct cellgate_request {
+    size_t struct_size;
+    const cellgate_input *inputs; /* one for each model input, in order */
+    size_t input_count;
+    /*
+     * One for each model output, in order: float32, with the shape that
+     * cellgate_output_shape() gives and memory to write to. An output whose
+     * data is NULL is not wanted.
+     */
+    cellgate_tensor *outputs;
+    size_t output_count;
+    cellgate_stream *stream; /* NULL: every LSTM starts from zeros */
+} cellgate_request;
+
+/* Shape and dtype of output `index` for a request's inputs; data untouched. */
+CELLGATE_API cellgate_status
+cellgate_output_shape(const cellgate_session *session,
+                      const cellgate_request *request, size_t index,
+                      cellgate_tensor *output, cellgate_error *error);
+
+/*
+ * Computes, and returns when the outputs are written. `report` may be NULL.
+ * Allocates nothing once the same shapes have been seen by as many threads.
+ * BAD_SHAPE, OUT_OF_RANGE: the text names the input, row and step.
+ * DEVICE_LOST, TIMEOUT: the device is quarantined; the request may be repeated
+ * in a session on another one. A stream is unchanged after an error.
+ */
+CELLGATE_API cellgate_status cellgate_run(cellgate_session *session,
+                                          const cellgate_request *request,
+                                          cellgate_report *report,
+                                          cellgate_error *error);
+
+/* ---- Stream ------------------------------------------------------------ */
+
+/*
+ * State of every LSTM of the model for `batch` rows, zero at first. A request
+ * that names it starts from it and leaves its final state in it. The session
+ * must outlive it. The caller destroys it.
+ */
+CELLGATE_API cellgate_status cellgate_stream_create(cellgate_session *session,
+                                                    int64_t batch,
+                                                    cellgate_stream **stream,
+                                                    cellgate_error *error);
+CELLGATE_API void cellgate_stream_destroy(cellgate_stream *stream);
+/* All zeros again. */
+CELLGATE_API cellgate_status cellgate_stream_reset(cellgate_stream *stream,
+                                                   cellgate_error *error);
+
+/*
+ * The canonical layout of a stream's state: for each LSTM of the model, in
+ * node order, h [directions][batch][output size] and then c
+ * [directions][batch][hidden size], float32. State number 2k is h of LSTM k,
+ * 2k+1 its c.
+ */
+CELLGATE_API size_t cellgate_stream_state_count(const cellgate_stream *stream);
+/* Fills rank, shape and dtype; data untouched. END past the last one. */
+CELLGATE_API cellgate_status
+cellgate_stream_state_shape(const cellgate_stream *stream, size_t index,
+                            cellgate_tensor *state);
+/* Copies one state into, or from, a tensor of exactly that shape. */
+CELLGATE_API cellgate_status
+cellgate_stream_export(cellgate_stream *stream, size_t index,
+                       const cellgate_tensor *state, cellgate_error *error);
+CELLGATE_API cellgate_status
+cellgate_stream_import(cellgate_stream *stream, size_t index,
+                       const cellgate_tensor *state, cellgate_error *error);
+
+/* ---- Arrays ------------------------------------------------------------ */
+
+/*
+ * Reads a .npy (one array, named "") or a .npz file. Header versions 1 to 3,
+ * little or big endian, either order (Fortran order is turned), float16, 32
+ * and 64, int32 and 64, uint8, bool. The caller destroys the set.
+ */
+CELLGATE_API cellgate_status cellgate_arrays_read(const char *path,
+                                                  cellgate_arrays **arrays,
+                                                  cellgate_error *error);
+CELLGATE_API void cellgate_arrays_destroy(cellgate_arrays *arrays);
+CELLGATE_API size_t cellgate_arrays_count(const cellgate_arrays *arrays);
+/* The tensor's data stays the set's. END past the last one. */
+CELLGATE_API cellgate_status cellgate_arrays_get(const cellgate_arrays *arrays,
+                                                 size_t index,
+                                                 const char **name,
+                                                 cellgate_tensor *tensor);
+/*
+ * Writes tensors atomically: one array as .npy, or any number as .npz, by the
+ * ending of `path`. names[i] is ignored for .npy.
+ */
+CELLGATE_API cellgate_status
+cellgate_arrays_write(const char *path, const char *const *names,
+                      const cellgate_tensor *tensors, size_t count,
+                      cellgate_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CELLGATE_CELLGATE_H */
