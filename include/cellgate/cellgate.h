@@ -202,7 +202,7 @@ typedef struct cellgate_node_info {
 CELLGATE_API const char *cellgate_model_format(const cellgate_model *model);
 CELLGATE_API const char *
 cellgate_model_format_version(const cellgate_model *model);
-/* 64 hex digits over structure and weights, equal for equal models. */
+/* 32 hex digits over structure and weights, equal for equal models. */
 CELLGATE_API const char *
 cellgate_model_fingerprint(const cellgate_model *model);
 CELLGATE_API size_t cellgate_model_input_count(const cellgate_model *model);

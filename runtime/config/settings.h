@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Settings: an INI text, checked. Everything about the syntax and the meaning
+ * of keys is decided here; other rooms read plain fields.
+ *
+ * Immutable once read, so any thread may read it.
+ */
+#ifndef CELLGATE_RUNTIME_CONFIG_SETTINGS_H
+#define CELLGATE_RUNTIME_CONFIG_SETTINGS_H
+
+#include <stdbool.h>
+
+#include "cellgate/plugin.h"
+
+typedef enum cg_enabled {
+    CG_ENABLED_AUTO, /* use it if it works; else list it with the reason */
+    CG_ENABLED_YES,  /* it must work: a failure is fatal */
+    CG_ENABLED_NO
+} cg_enabled;
+
+/* When a request may go to another device than the one meant for it. */
+typedef enum cg_fallback {
+    CG_FALLBACK_NEVER,
+    CG_FALLBACK_LOAD, /* when a session is created */
+    CG_FALLBACK_RUN   /* also when a run fails */
+} cg_fallback;
+
+/* A line of a [device NAME] section that belongs to its plugin. */
+typedef struct cg_entry {
+    char *key;
+    char *value;
+    int line;
+} cg_entry;
+
+/* [device NAME] */
+typedef struct cg_device_section {
+    char *name;
+    char *plugin; /* name of the plugin */
+    cg_enabled enabled;
+    char *match;   /* fnmatch() pattern over the description; NULL: any */
+    int64_t index; /* among the plugin's devices that match */
+    int line;      /* of the section's header */
+    cg_entry *entries;
+    size_t entry_count;
+} cg_device_section;
+
+typedef struct cg_config {
+    char *path; /* "" for the built-in default */
+
+    /* [cellgate] */
+    cellgate_log_level log;
+    char **plugin_paths; /* in order; the built-in folder is not among them */
+    size_t plugin_path_count;
+    double probe_timeout; /* seconds a plugin may take to answer a probe */
+    bool probe_cache;     /* keep verdicts between processes */
+    bool unlisted;        /* offer devices that no section names */
+
+    /* [scheduler] */
+    cg_fallback fallback;
+    double watchdog;  /* seconds a device run may take; 0: no limit */
+    uint32_t threads; /* thread budget of the host's cores; 0: all of them */
+
+    cg_device_section *devices; /* in file order */
+    size_t device_count;
+} cg_config;
+
+/*
+ * Finds the file as cellgate_runtime_options says, reads and checks it.
+ * `path` NULL means look. BAD_CONFIG: error->text begins with "file:line: ".
+ */
+cellgate_status cg_config_read(const char *path, cg_config **config,
+                               cellgate_error *error);
+/* The same from memory; `name` stands for the file in messages. */
+cellgate_status cg_config_parse(const char *name, const char *text,
+                                size_t size, cg_config **config,
+                                cellgate_error *error);
+void cg_config_destroy(cg_config *config);
+
+/*
+ * Checks a section's entries against the keys that its plugin declares.
+ * Unknown keys, wrong values: BAD_CONFIG with file:line, what was expected, and
+ * what was probably meant. `section` NULL: every key has its default. The
+ * caller destroys the settings, which refer to neither argument.
+ */
+cellgate_status cg_settings_create(const cg_config *config,
+                                   const cg_device_section *section,
+                                   const cellgate_key *keys, size_t key_count,
+                                   cellgate_settings **settings,
+                                   cellgate_error *error);
+void cg_settings_destroy(cellgate_settings *settings);
+/* The canonical value, or NULL for a key that was not declared. */
+const char *cg_settings_value(const cellgate_settings *settings,
+                              const char *key);
+
+/* Whether the process runs with someone else's rights: the environment and
+   path overrides are then not to be trusted. */
+bool cg_privileged(void);
+
+#endif

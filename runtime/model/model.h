@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The model: a graph of nodes over values, with weights, immutable once
+ * finished and shared by threads.
+ *
+ * A value is a tensor that a node makes or that a request brings. Axis 0 is
+ * the batch; axis 1 of a sequence is the time step. Masks are values of their
+ * own (uint8 [batch][steps], non-zero for valid steps): readers work out at
+ * load time how a mask travels, so nothing is implicit at run time.
+ *
+ * A reader builds a graph with cg_model_create(), cg_model_add_*() and
+ * cg_model_finish(), which infers shapes and validates. Whatever is added to
+ * Keras support becomes one entry in the table of layers (formats/) and, if no
+ * kind below fits, one kind here with its inference (model/) and its host
+ * version (host/).
+ */
+#ifndef CELLGATE_RUNTIME_MODEL_MODEL_H
+#define CELLGATE_RUNTIME_MODEL_MODEL_H
+
+#include <stdbool.h>
+
+#include "cellgate/cellgate.h"
+#include "cellgate/plugin.h"
+
+#define CG_UNKNOWN (-1) /* a dimension that the request decides */
+#define CG_NO_VALUE (-1)
+
+/* Kinds of node: X(NAME, text) */
+#define CG_KIND_LIST(X)                                                        \
+    X(EMBEDDING, "embedding")                                                  \
+    X(LSTM, "lstm")                                                            \
+    X(DENSE, "dense")                                                          \
+    X(ACTIVATION, "activation")                                                \
+    X(SOFTMAX, "softmax")     /* over the last axis */                         \
+    X(REVERSE, "reverse")     /* of the time axis, all steps */                \
+    X(MERGE, "merge")         /* sum, average or product of the two halves of  \
+                                 the last axis: what Bidirectional does */     \
+    X(SLICE, "slice")         /* a range of the last axis */                   \
+    X(NONZERO, "nonzero")     /* ids -> mask: id != 0 */                       \
+    X(NOT_EQUAL, "not_equal") /* features -> mask: any differs from a value */ \
+    X(MASKED, "masked")       /* x with masked steps set to zero */
+
+typedef enum cg_kind {
+#define CG_KIND_ENUM(name, text) CG_##name,
+    CG_KIND_LIST(CG_KIND_ENUM)
+#undef CG_KIND_ENUM
+        CG_KIND_COUNT
+} cg_kind;
+
+typedef struct cg_value {
+    char *name;
+    int32_t dtype; /* F32, I32 (ids) or U8 (masks) */
+    int32_t rank;
+    int64_t shape[CELLGATE_MAX_RANK]; /* CG_UNKNOWN where the request decides */
+    int32_t producer; /* node, or -1 for what a request brings */
+} cg_value;
+
+/* An attribute set a kind. */
+
+typedef struct cg_embedding {
+    int64_t vocabulary, size;
+} cg_embedding; /* in: ids; weights: table [vocabulary][size] */
+
+/*
+ * inputs:  0 x, 1 mask or none, then for each direction h0, c0 or none
+ * outputs: 0 sequence, 1 last, then for each direction h, c; CG_NO_VALUE for
+ *          those that nothing uses
+ * weights: for each direction kernel, recurrent kernel, bias, peephole,
+ *          projection, as cellgate_lstm_weights; absent ones have no data
+ * `shape` holds all of plugin.h's attributes; its weights and op header are
+ * unused here. Meaning is plugin.h's, except for masks: a masked step leaves
+ * the state alone and its sequence output repeats the row's previous output
+ * (in processing order; zeros before the first), or is zero with
+ * `zero_masked`. With zero_masked, LAST is zero where the last step in
+ * processing order is masked.
+ */
+typedef struct cg_lstm {
+    cellgate_lstm shape;
+    bool zero_masked;
+    bool stateful; /* as the file says; streams do not need it */
+} cg_lstm;
+
+#define CG_LSTM_INPUT_MASK 1
+#define CG_LSTM_INPUT_STATE 2 /* + 2 * direction: h0, then c0 */
+#define CG_LSTM_OUTPUT_SEQUENCE 0
+#define CG_LSTM_OUTPUT_LAST 1
+#define CG_LSTM_OUTPUT_STATE 2 /* + 2 * direction: h, then c */
+#define CG_LSTM_WEIGHTS 5      /* a direction */
+
+typedef struct cg_dense {
+    int64_t input_size, units;
+    bool has_bias;
+    cellgate_activation activation;
+} cg_dense; /* weights: kernel [input_size][units], bias [units] */
+
+typedef enum cg_merge_mode {
+    CG_MERGE_SUM,
+    CG_MERGE_AVERAGE,
+    CG_MERGE_PRODUCT
+} cg_merge_mode;
+
+typedef struct cg_slice {
+    int64_t begin, end;
+} cg_slice;
+
+typedef struct cg_weight {
+    const char *name;  /* "kernel"; unique within its node */
+    const float *data; /* 64-byte aligned; NULL for an absent one */
+    int32_t rank;
+    int64_t shape[CELLGATE_MAX_RANK];
+} cg_weight;
+
+typedef struct cg_node {
+    char *name;  /* the layer's; unique in the model */
+    char *layer; /* its place and class in the file, for messages */
+    cg_kind kind;
+    int32_t *inputs; /* values; CG_NO_VALUE for an optional one left out */
+    size_t input_count;
+    int32_t *outputs;
+    size_t output_count;
+    cg_weight *weights;
+    size_t weight_count;
+    union {
+        cg_embedding embedding;
+        cg_lstm lstm;
+        cg_dense dense;
+        cellgate_activation activation;
+        cg_merge_mode merge;
+        cg_slice slice;
+        float not_equal;
+    } as;
+} cg_node;
+
+/* What a request brings for one model input: the value, and the optional mask
+   that the request may give with it. */
+typedef struct cg_input {
+    int32_t value;
+    int32_t mask; /* CG_NO_VALUE for an input without a time axis */
+} cg_input;
+
+struct cellgate_model {
+    char *path;   /* of the file, for messages */
+    char *format; /* "keras", "native" */
+    char *format_version;
+    char fingerprint[33]; /* XXH3 128 bit, in hex */
+    cg_value *values;
+    size_t value_count;
+    cg_node *nodes; /* in an order in which they can be computed */
+    size_t node_count;
+    cg_input *inputs;
+    size_t input_count;
+    int32_t *outputs; /* values */
+    size_t output_count;
+    /* private to model/: memory that weights live in, reference count */
+    struct cg_model_store *store;
+};
+
+/* ---- Building ---------------------------------------------------------- */
+
+cellgate_status cg_model_create(const char *path, const char *format,
+                                const char *format_version,
+                                cellgate_model **model, cellgate_error *error);
+
+/*
+ * Adds a value; its number goes to *value. `shape` may be NULL for a value
+ * whose shape cg_model_finish() infers from its producer.
+ */
+cellgate_status cg_model_add_value(cellgate_model *model, const char *name,
+                                   int32_t dtype, int32_t rank,
+                                   const int64_t *shape, int32_t *value,
+                                   cellgate_error *error);
+/* Declares `value` the next model input; makes its mask value too. */
+cellgate_status cg_model_add_input(cellgate_model *model, int32_t value,
+                                   cellgate_error *error);
+cellgate_status cg_model_add_output(cellgate_model *model, int32_t value,
+                                    cellgate_error *error);
+/*
+ * Adds a copy of `node` (its arrays are copied; weights' data are not, they
+ * must be in memory from cg_model_memory() or a mapping given to
+ * cg_model_map()).
+ */
+cellgate_status cg_model_add_node(cellgate_model *model, const cg_node *node,
+                                  cellgate_error *error);
+/* Zeroed, 64-byte-aligned memory that lives as the model does; NULL if none. */
+void *cg_model_memory(cellgate_model *model, size_t size);
+/* Hands over a mapping, to be unmapped with the model. */
+cellgate_status cg_model_map(cellgate_model *model, void *address, size_t size,
+                             cellgate_error *error);
+
+/*
+ * Sorts the nodes, infers every shape, drops what no output needs, checks
+ * everything (arity, ranks, sizes, weights' shapes, cycles, duplicate names)
+ * and computes the fingerprint. BAD_FILE names the layer.
+ */
+cellgate_status cg_model_finish(cellgate_model *model, cellgate_error *error);
+
+/* ---- Using ------------------------------------------------------------- */
+
+cellgate_model *cg_model_reference(const cellgate_model *model);
+
+/*
+ * Shapes of a node's outputs from those of its inputs. Unknown dimensions stay
+ * unknown, so it serves at load time and, with a request's real shapes, at run
+ * time. `shapes` is indexed by value number.
+ */
+typedef struct cg_shape {
+    int32_t rank;
+    int64_t extent[CELLGATE_MAX_RANK];
+} cg_shape;
+cellgate_status cg_node_infer(const cellgate_model *model, const cg_node *node,
+                              cg_shape *shapes, cellgate_error *error);
+
+/* ---- Formats (runtime/formats) ------------------------------------------ */
+
+/* Each reader looks at the content first and says NOT_FOUND if it's not its
+   own; formats/formats.c holds the table that cellgate_model_load() tries. */
+
+#endif

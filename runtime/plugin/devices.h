@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of devices: which plugins were found, what became of each, and the
+ * devices of the configuration, opened on first need.
+ *
+ * A table is shared: the runtime and every session hold a reference. Plugins
+ * are loaded once a process and never unloaded.
+ */
+#ifndef CELLGATE_RUNTIME_PLUGIN_DEVICES_H
+#define CELLGATE_RUNTIME_PLUGIN_DEVICES_H
+
+#include <stdbool.h>
+
+#include "cellgate/cellgate.h"
+#include "cellgate/plugin.h"
+#include "runtime/config/settings.h"
+
+typedef struct cg_device_table cg_device_table;
+typedef struct cg_device cg_device;
+
+/* Where log lines of plugins and of the core go. */
+typedef struct cg_log {
+    void (*write)(void *context, int32_t level, const char *text);
+    void *context;
+    cellgate_log_level level;
+} cg_log;
+
+/*
+ * Searches the plugin paths, probes what it finds (or takes the cached
+ * verdict) and builds the table. Takes over `config`, also on failure.
+ * `extra_paths`: colon-separated or NULL, searched first. A plugin that does
+ * not work is an entry with its reason; it is an error (BAD_PLUGIN, or
+ * NO_DEVICE) only where a section says enabled = yes.
+ */
+cellgate_status cg_device_table_create(cg_config *config,
+                                       const char *extra_paths,
+                                       const cg_log *log,
+                                       cg_device_table **table,
+                                       cellgate_error *error);
+cg_device_table *cg_device_table_reference(cg_device_table *table);
+/* The last one closes every device. */
+void cg_device_table_release(cg_device_table *table);
+const cg_config *cg_device_table_config(const cg_device_table *table);
+
+size_t cg_device_table_path_count(const cg_device_table *table);
+cellgate_status cg_device_table_path_get(const cg_device_table *table,
+                                         size_t index,
+                                         cellgate_path_info *info);
+size_t cg_device_table_plugin_count(const cg_device_table *table);
+cellgate_status cg_device_table_plugin_get(const cg_device_table *table,
+                                           size_t index,
+                                           cellgate_plugin_info *info);
+size_t cg_device_table_count(const cg_device_table *table);
+cg_device *cg_device_table_at(cg_device_table *table, size_t index);
+/* NULL if there is none of that name. */
+cg_device *cg_device_table_find(cg_device_table *table, const char *name);
+
+/* ---- One device -------------------------------------------------------- */
+
+const char *cg_device_name(const cg_device *device);
+void cg_device_info_get(const cg_device *device, cellgate_device_info *info);
+/* Known from the probe, without opening. */
+const cellgate_device_description *
+cg_device_description_get(const cg_device *device);
+
+/*
+ * Loads the plugin and opens the device, once; later calls return the same
+ * answer. `ops` and `handle` are valid as long as the table is.
+ * FORKED in a child process.
+ */
+cellgate_status cg_device_open(cg_device *device, const cellgate_plugin **ops,
+                               cellgate_device **handle,
+                               cellgate_error *error);
+
+/*
+ * Takes a device out of service: cg_device_usable() fails from now on with
+ * this reason, and cellgate_device_get() shows it.
+ */
+void cg_device_quarantine(cg_device *device, cellgate_status status,
+                          const char *reason);
+/* OK, or why the device must not be used. Cheap: called for each run. */
+cellgate_status cg_device_usable(const cg_device *device,
+                                 cellgate_error *error);
+
+/*
+ * Threads of the device's resource. Admission waits until `threads` of the
+ * resource's budget are free; devices that share a resource share the budget.
+ * A request wider than the whole budget counts as the whole budget.
+ */
+void cg_device_threads_acquire(cg_device *device, uint32_t threads);
+/* Without waiting: whether they were free and are now taken. */
+bool cg_device_threads_try(cg_device *device, uint32_t threads);
+void cg_device_threads_release(cg_device *device, uint32_t threads);
+
+/* OK, or FORKED in a child of the process that loaded libcellgate. */
+cellgate_status cg_process_check(cellgate_error *error);
+
+#endif
