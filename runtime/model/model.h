@@ -36,6 +36,7 @@
     X(MERGE, "merge")         /* sum, average or product of the two halves of  \
                                  the last axis: what Bidirectional does */     \
     X(SLICE, "slice")         /* a range of the last axis */                   \
+    X(CONCAT, "concat")       /* of any number of inputs, on the last axis */  \
     X(NONZERO, "nonzero")     /* ids -> mask: id != 0 */                       \
     X(NOT_EQUAL, "not_equal") /* features -> mask: any differs from a value */ \
     X(MASKED, "masked")       /* x with masked steps set to zero */
@@ -103,16 +104,22 @@ typedef struct cg_slice {
     int64_t begin, end;
 } cg_slice;
 
+/* The most that any number of a file may say: sizes, vocabulary. Products of
+   two of them fit in 64 bits with room to spare. */
+#define CG_MAX_SIZE ((int64_t)1 << 28)
+
 typedef struct cg_weight {
-    const char *name;  /* "kernel"; unique within its node */
+    const char *name;  /* "kernel"; unique within its node; static */
     const float *data; /* 64-byte aligned; NULL for an absent one */
     int32_t rank;
     int64_t shape[CELLGATE_MAX_RANK];
 } cg_weight;
 
 typedef struct cg_node {
-    char *name;  /* the layer's; unique in the model */
-    char *layer; /* its place and class in the file, for messages */
+    char *name;   /* the layer's; unique in the model */
+    char *layer;  /* its place and class in the file, for messages:
+                     "layer 2 of 3, 'forecast' (LSTM)" */
+    char *detail; /* options worth knowing, for people; set by finish */
     cg_kind kind;
     int32_t *inputs; /* values; CG_NO_VALUE for an optional one left out */
     size_t input_count;
@@ -131,11 +138,15 @@ typedef struct cg_node {
     } as;
 } cg_node;
 
-/* What a request brings for one model input: the value, and the optional mask
-   that the request may give with it. */
+/*
+ * What a request brings for one model input: the value, and the optional mask
+ * that the request may give with it. The mask is CG_NO_VALUE where no node
+ * would look at it: a request that gives one there asks for something that
+ * does not happen, and is refused.
+ */
 typedef struct cg_input {
     int32_t value;
-    int32_t mask; /* CG_NO_VALUE for an input without a time axis */
+    int32_t mask;
 } cg_input;
 
 struct cellgate_model {
@@ -145,7 +156,8 @@ struct cellgate_model {
     char fingerprint[33]; /* XXH3 128 bit, in hex */
     cg_value *values;
     size_t value_count;
-    cg_node *nodes; /* in an order in which they can be computed */
+    cg_node *nodes; /* in an order in which they can be computed; each is
+                       needed by an output */
     size_t node_count;
     cg_input *inputs;
     size_t input_count;
@@ -157,51 +169,76 @@ struct cellgate_model {
 
 /* ---- Building ---------------------------------------------------------- */
 
+/*
+ * Everything here is for one thread. A model under construction is given up
+ * with cellgate_model_destroy(). `format` and `format_version` are what
+ * cellgate_model_format() and _version() will say.
+ */
 cellgate_status cg_model_create(const char *path, const char *format,
                                 const char *format_version,
                                 cellgate_model **model, cellgate_error *error);
 
 /*
- * Adds a value; its number goes to *value. `shape` may be NULL for a value
- * whose shape cg_model_finish() infers from its producer.
+ * Adds a value; its number goes to *value. Names are unique. `shape` may be
+ * NULL for a value whose rank and shape cg_model_finish() infers from its
+ * producer; one that is given must agree with what is inferred.
  */
 cellgate_status cg_model_add_value(cellgate_model *model, const char *name,
                                    int32_t dtype, int32_t rank,
                                    const int64_t *shape, int32_t *value,
                                    cellgate_error *error);
-/* Declares `value` the next model input; makes its mask value too. */
+/*
+ * Declares `value` the next model input; makes its mask value, "NAME:mask" of
+ * shape [batch][steps], for a value of rank 2 or more (a rank of 2 serves ids).
+ * cg_model_finish() drops the mask again if no node looks at it.
+ */
 cellgate_status cg_model_add_input(cellgate_model *model, int32_t value,
                                    cellgate_error *error);
+/* The same value may be several outputs, and may be an input too. */
 cellgate_status cg_model_add_output(cellgate_model *model, int32_t value,
                                     cellgate_error *error);
 /*
- * Adds a copy of `node` (its arrays are copied; weights' data are not, they
- * must be in memory from cg_model_memory() or a mapping given to
- * cg_model_map()).
+ * Adds a copy of `node`: its strings and arrays are copied. Weights' data are
+ * not, they must be in memory from cg_model_memory() or a mapping given to
+ * cg_model_map(); several nodes may point to the same. Weights lie in the
+ * order of the kind's slots (cg_node_weight()); their names are set here.
  */
 cellgate_status cg_model_add_node(cellgate_model *model, const cg_node *node,
                                   cellgate_error *error);
 /* Zeroed, 64-byte-aligned memory that lives as the model does; NULL if none. */
 void *cg_model_memory(cellgate_model *model, size_t size);
-/* Hands over a mapping, to be unmapped with the model. */
+/* Hands over a mapping, to be unmapped with the model (after a failure it is
+   still the caller's). */
 cellgate_status cg_model_map(cellgate_model *model, void *address, size_t size,
                              cellgate_error *error);
 
 /*
- * Sorts the nodes, infers every shape, drops what no output needs, checks
- * everything (arity, ranks, sizes, weights' shapes, cycles, duplicate names)
- * and computes the fingerprint. BAD_FILE names the layer.
+ * Drops what no output needs, sorts the nodes (those in a usable order keep
+ * it), renumbers the values, infers every shape, checks everything (arity,
+ * dtypes, ranks, sizes, weights' shapes, cycles, duplicate names), sets LSTM
+ * output flags from what is used, and computes the fingerprint. BAD_FILE names
+ * the layer. The batch axis of every value is unknown afterwards.
  */
 cellgate_status cg_model_finish(cellgate_model *model, cellgate_error *error);
 
 /* ---- Using ------------------------------------------------------------- */
 
+/* Another owner: each is ended by cellgate_model_destroy(). Any thread. */
 cellgate_model *cg_model_reference(const cellgate_model *model);
+
+/*
+ * Weight slots of a node, from its kind and attributes alone. _count() is how
+ * many there are; cg_node_weight() fills name, rank and shape of slot `index`
+ * and says whether the node has that weight (false: its data is NULL).
+ */
+size_t cg_node_weight_count(const cg_node *node);
+bool cg_node_weight(const cg_node *node, size_t index, cg_weight *expected);
 
 /*
  * Shapes of a node's outputs from those of its inputs. Unknown dimensions stay
  * unknown, so it serves at load time and, with a request's real shapes, at run
- * time. `shapes` is indexed by value number.
+ * time. `shapes` is indexed by value number. Allocates nothing; any thread.
+ * BAD_SHAPE names the node and the axis.
  */
 typedef struct cg_shape {
     int32_t rank;
@@ -210,9 +247,8 @@ typedef struct cg_shape {
 cellgate_status cg_node_infer(const cellgate_model *model, const cg_node *node,
                               cg_shape *shapes, cellgate_error *error);
 
-/* ---- Formats (runtime/formats) ------------------------------------------ */
-
-/* Each reader looks at the content first and says NOT_FOUND if it's not its
-   own; formats/formats.c holds the table that cellgate_model_load() tries. */
+/* Number of elements of a shape; -1 with an unknown dimension, or with one whose
+   size in bytes does not fit in memory. */
+int64_t cg_shape_elements(const cg_shape *shape);
 
 #endif
