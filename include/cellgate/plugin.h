@@ -357,7 +357,7 @@ typedef struct cellgate_lstm_state {
  * One run. All memory is the host's, valid during the call; x, lengths, h0 and
  * c0 are read only.
  */
-typedef struct cellgate_run {
+typedef struct cellgate_segment_run {
     size_t struct_size;
     int64_t batch;
     int64_t steps;
@@ -375,7 +375,7 @@ typedef struct cellgate_run {
      * (which are NULL then) and updated by a run that succeeds.
      */
     cellgate_resident *resident;
-} cellgate_run;
+} cellgate_segment_run;
 
 /* Where the last run of a plan spent its time, in seconds. */
 typedef struct cellgate_breakdown {
@@ -483,7 +483,8 @@ typedef struct cellgate_plugin {
      * contents of the outputs are undefined and the resident state is as it
      * was before the run; the inputs are intact, so the host can run elsewhere.
      */
-    cellgate_status (*run)(cellgate_plan *plan, const cellgate_run *run,
+    cellgate_status (*run)(cellgate_plan *plan,
+                           const cellgate_segment_run *run,
                            cellgate_error *error);
 
     /* -- optional: what NULL means is said for each -- */
