@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "runtime/host/ops.h"
+
+typedef cellgate_status (*host_op)(const cg_host_call *call,
+                                   cellgate_error *error);
+
+static const host_op host_ops[CG_KIND_COUNT] = {
+    [CG_EMBEDDING] = cg_host_embedding, [CG_LSTM] = cg_host_lstm,
+    [CG_DENSE] = cg_host_dense,         [CG_ACTIVATION] = cg_host_activate,
+    [CG_SOFTMAX] = cg_host_softmax,     [CG_REVERSE] = cg_host_reverse,
+    [CG_MERGE] = cg_host_merge,         [CG_SLICE] = cg_host_slice,
+    [CG_NONZERO] = cg_host_nonzero,     [CG_NOT_EQUAL] = cg_host_not_equal,
+    [CG_MASKED] = cg_host_masked,
+};
+
+size_t cg_host_scratch(const cg_node *node, const cg_shape *shapes)
+{
+    (void)shapes;
+    return node->kind == CG_LSTM ? cg_host_lstm_scratch(node) : 0;
+}
+
+cellgate_status cg_host_run(const cellgate_model *model, const cg_node *node,
+                            const cg_shape *shapes, void *const *buffers,
+                            void *scratch, cellgate_error *error)
+{
+    const cg_host_call call = { model, node, shapes, buffers, scratch };
+
+    if ((size_t)node->kind >= CG_KIND_COUNT || host_ops[node->kind] == NULL)
+        return cellgate_fail(error, CELLGATE_INTERNAL,
+                             "node '%s' is of kind %d, which has no host "
+                             "version",
+                             node->name, (int)node->kind);
+    return host_ops[node->kind](&call, error);
+}
