@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/compare.h"
+#include "cli/source.h"
+
+static cellgate_status fail(cellgate_error *error, cellgate_status status,
+                            const char *format, const char *name)
+{
+    error->status = (int32_t)status;
+    snprintf(error->text, sizeof error->text, format, name);
+    return status;
+}
+
+static cellgate_status find_output(const cellgate_model *model,
+                                   const char *name, size_t *index,
+                                   cellgate_error *error)
+{
+    cellgate_value_info info = { .struct_size = sizeof info };
+
+    for (*index = 0;
+         cellgate_model_output_get(model, *index, &info) == CELLGATE_OK;
+         ++*index)
+        if (strcmp(info.name, name) == 0)
+            return CELLGATE_OK;
+    return fail(error, CELLGATE_NOT_FOUND, "the model has no output '%s'",
+                name);
+}
+
+static bool same_shape(const cellgate_tensor *a, const cellgate_tensor *b)
+{
+    int32_t axis;
+
+    for (axis = 0; axis < a->rank && a->rank == b->rank; axis++)
+        if (a->shape[axis] != b->shape[axis])
+            return false;
+    return a->rank == b->rank;
+}
+
+static double difference(double output, double expected)
+{
+    if (isnan(output) && isnan(expected))
+        return 0;
+    if (isnan(output) || isnan(expected))
+        return INFINITY;
+    return output == expected ? 0 : fabs(output - expected);
+}
+
+static cli_comparison compare_tensors(const cellgate_tensor *output,
+                                      const cellgate_tensor *expected)
+{
+    cli_comparison result = { 0 };
+    size_t i, count = cli_tensor_count(output);
+
+    for (i = 0; i < count; i++) {
+        double value = cli_tensor_value(expected, i);
+
+        result.largest = fmax(result.largest,
+                              difference(cli_tensor_value(output, i), value));
+        if (!isnan(value))
+            result.magnitude = fmax(result.magnitude, fabs(value));
+    }
+    if (result.largest > 0)
+        result.relative = result.largest / result.magnitude;
+    return result;
+}
+
+static cellgate_status compare_one(const cellgate_model *model,
+                                   const cellgate_tensor *outputs,
+                                   const char *text, size_t place,
+                                   cli_comparison *worst, cellgate_error *error)
+{
+    cellgate_value_info info = { .struct_size = sizeof info };
+    cellgate_tensor expected = { .struct_size = sizeof expected };
+    cli_comparison comparison;
+    cli_source source;
+    cellgate_status status;
+
+    status = cli_source_init(&source, text, error);
+    if (status != CELLGATE_OK)
+        return status;
+    if (source.name != NULL)
+        status = find_output(model, source.name, &place, error);
+    if (status == CELLGATE_OK &&
+        cellgate_model_output_get(model, place, &info) != CELLGATE_OK)
+        status = fail(error, CELLGATE_INVALID,
+                      "%s: more is to be compared than the model has outputs",
+                      source.file);
+    if (status == CELLGATE_OK)
+        status = cli_source_tensor(&source, info.name, &expected, error);
+    if (status == CELLGATE_OK && !same_shape(&outputs[place], &expected))
+        status = fail(error, CELLGATE_BAD_SHAPE,
+                      "what output '%s' is to be compared with has another "
+                      "shape",
+                      info.name);
+    if (status == CELLGATE_OK) {
+        comparison = compare_tensors(&outputs[place], &expected);
+        if (!(comparison.relative <= worst->relative) || worst->magnitude == 0)
+            *worst = comparison;
+    }
+    cli_source_finish(&source);
+    return status;
+}
+
+cellgate_status cli_compare(const cellgate_model *model,
+                            const cellgate_tensor *outputs, char *const *list,
+                            cli_comparison *worst, cellgate_error *error)
+{
+    cli_comparison result = { 0 };
+    size_t i;
+
+    for (i = 0; list[i] != NULL; i++) {
+        cellgate_status status =
+            compare_one(model, outputs, list[i], i, &result, error);
+
+        if (status != CELLGATE_OK)
+            return status;
+    }
+    *worst = result;
+    return CELLGATE_OK;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "cli/command.h"
+
+static int convert(const cli_shared *shared, const char *from, const char *to)
+{
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cellgate_model *model = NULL;
+    int exit_code = CLI_OK;
+
+    if (cellgate_model_load(from, &model, &error) != CELLGATE_OK ||
+        cellgate_model_save(model, to, &error) != CELLGATE_OK)
+        exit_code = cli_fail(&error);
+    else if (shared->json)
+        exit_code = cli_print_json(
+            json_pack("{s:s, s:s, s:s, s:s}", "model", from, "output", to,
+                      "format", cellgate_model_format(model), "fingerprint",
+                      cellgate_model_fingerprint(model)));
+    cellgate_model_destroy(model);
+    return exit_code;
+}
+
+static int convert_main(const cli_command *command, int argc, const char **argv)
+{
+    cli_shared shared = { 0 };
+    cli_arguments arguments;
+    int exit_code;
+
+    if (cli_parse(command, argc, argv, NULL, 2, &shared, &arguments))
+        exit_code =
+            convert(&shared, arguments.positional[0], arguments.positional[1]);
+    else
+        exit_code = arguments.exit_code;
+    cli_finish(&shared, &arguments);
+    return exit_code;
+}
+
+const cli_command cli_convert = {
+    "convert",
+    "MODEL OUTPUT",
+    "write a model as a native file, for small targets and a fast start",
+    convert_main,
+};

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+/* ---- The model --------------------------------------------------------- */
+
+typedef cellgate_status value_getter(const cellgate_model *model, size_t index,
+                                     cellgate_value_info *info);
+
+static json_t *values_json(const cellgate_model *model, value_getter *get)
+{
+    json_t *array = json_array();
+    cellgate_value_info info = { .struct_size = sizeof info };
+    size_t i;
+
+    for (i = 0; get(model, i, &info) == CELLGATE_OK; i++)
+        json_array_append_new(
+            array, json_pack("{s:s, s:s, s:o}", "name", info.name, "dtype",
+                             cellgate_dtype_name(info.dtype), "shape",
+                             cli_shape_json(info.rank, info.shape)));
+    return array;
+}
+
+static void print_values(const cellgate_model *model, const char *what,
+                         value_getter *get)
+{
+    cellgate_value_info info = { .struct_size = sizeof info };
+    char shape[160];
+    size_t i;
+
+    for (i = 0; get(model, i, &info) == CELLGATE_OK; i++) {
+        cli_shape_text(shape, sizeof shape, info.rank, info.shape);
+        printf("%s %s %s %s\n", what, info.name, shape,
+               cellgate_dtype_name(info.dtype));
+    }
+}
+
+static json_t *nodes_json(const cellgate_model *model)
+{
+    json_t *array = json_array();
+    cellgate_node_info info = { .struct_size = sizeof info };
+    size_t i;
+
+    for (i = 0; cellgate_model_node_get(model, i, &info) == CELLGATE_OK; i++)
+        json_array_append_new(
+            array,
+            json_pack("{s:s, s:s, s:s, s:o, s:I, s:I}", "name", info.name,
+                      "kind", info.kind, "detail", info.detail, "shape",
+                      cli_shape_json(info.rank, info.shape), "parameters",
+                      (json_int_t)info.parameters, "operations",
+                      (json_int_t)info.operations));
+    return array;
+}
+
+static void print_nodes(const cellgate_model *model)
+{
+    cellgate_node_info info = { .struct_size = sizeof info };
+    int64_t parameters = 0;
+    char shape[160];
+    size_t i;
+
+    printf("\n%-24s %-11s %-20s %12s %12s  %s\n", "node", "kind", "output",
+           "parameters", "operations", "options");
+    for (i = 0; cellgate_model_node_get(model, i, &info) == CELLGATE_OK; i++) {
+        cli_shape_text(shape, sizeof shape, info.rank, info.shape);
+        printf("%-24s %-11s %-20s %12" PRId64 " %12" PRId64 "  %s\n", info.name,
+               info.kind, shape, info.parameters, info.operations, info.detail);
+        parameters += info.parameters;
+    }
+    printf("%" PRId64 " parameters; operations are a row and step, or a row\n",
+           parameters);
+}
+
+/* ---- Where it would run ------------------------------------------------- */
+
+static json_t *segments_json(const cellgate_session *session)
+{
+    json_t *array = json_array();
+    cellgate_segment_info info = { .struct_size = sizeof info };
+    size_t i;
+
+    for (i = 0; cellgate_session_segment_get(session, i, &info) == CELLGATE_OK;
+         i++)
+        json_array_append_new(
+            array,
+            json_pack("{s:s, s:s, s:s, s:s, s:i}", "device", info.device,
+                      "variant", info.variant, "nodes", info.nodes, "reason",
+                      info.reason, "threads", (int)info.threads));
+    return array;
+}
+
+static void print_segments(const char *device, const cellgate_session *session)
+{
+    cellgate_segment_info info = { .struct_size = sizeof info };
+    size_t i;
+
+    printf("\nOn %s:\n", device);
+    for (i = 0; cellgate_session_segment_get(session, i, &info) == CELLGATE_OK;
+         i++)
+        printf("  %s%s%s: %s%s%s\n", info.device,
+               info.variant[0] != '\0' ? " " : "", info.variant, info.nodes,
+               info.reason[0] != '\0' ? "; " : "", info.reason);
+}
+
+/* One device's answer, printed or (with `array`) collected. */
+static void inspect_device(cellgate_runtime *runtime,
+                           const cellgate_model *model, const char *device,
+                           json_t *array)
+{
+    cellgate_session_options options = { .struct_size = sizeof options };
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cellgate_session *session = NULL;
+
+    options.device = device;
+    if (cellgate_session_create(runtime, model, &options, &session, &error) !=
+        CELLGATE_OK) {
+        if (array != NULL)
+            json_array_append_new(
+                array,
+                json_pack("{s:s, s:s}", "device", device, "error", error.text));
+        else
+            printf("\nOn %s: not possible: %s\n", device, error.text);
+        return;
+    }
+    if (array != NULL)
+        json_array_append_new(array,
+                              json_pack("{s:s, s:o}", "device", device,
+                                        "segments", segments_json(session)));
+    else
+        print_segments(device, session);
+    cellgate_session_destroy(session);
+}
+
+static json_t *inspect_devices(cellgate_runtime *runtime,
+                               const cellgate_model *model, bool as_json)
+{
+    json_t *array = as_json ? json_array() : NULL;
+    cellgate_device_info info = { .struct_size = sizeof info };
+    size_t i;
+
+    for (i = 0; cellgate_device_get(runtime, i, &info) == CELLGATE_OK; i++)
+        inspect_device(runtime, model, info.name, array);
+    return array;
+}
+
+static int inspect(const cli_shared *shared, cellgate_runtime *runtime,
+                   const cellgate_model *model, const char *path)
+{
+    if (shared->json)
+        return cli_print_json(
+            json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "model", path,
+                      "format", cellgate_model_format(model), "format_version",
+                      cellgate_model_format_version(model), "fingerprint",
+                      cellgate_model_fingerprint(model), "inputs",
+                      values_json(model, cellgate_model_input_get), "outputs",
+                      values_json(model, cellgate_model_output_get), "nodes",
+                      nodes_json(model), "devices",
+                      inspect_devices(runtime, model, true)));
+    printf("%s: %s %s, fingerprint %s\n", path, cellgate_model_format(model),
+           cellgate_model_format_version(model),
+           cellgate_model_fingerprint(model));
+    print_values(model, "input", cellgate_model_input_get);
+    print_values(model, "output", cellgate_model_output_get);
+    print_nodes(model);
+    inspect_devices(runtime, model, false);
+    return CLI_OK;
+}
+
+static int inspect_main(const cli_command *command, int argc, const char **argv)
+{
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cellgate_runtime *runtime = NULL;
+    cellgate_model *model = NULL;
+    cli_shared shared = { 0 };
+    cli_arguments arguments;
+    int exit_code;
+
+    if (!cli_parse(command, argc, argv, NULL, 1, &shared, &arguments))
+        exit_code = arguments.exit_code;
+    else if (cellgate_model_load(arguments.positional[0], &model, &error) !=
+                 CELLGATE_OK ||
+             cli_open(&shared, &runtime, &error) != CELLGATE_OK)
+        exit_code = cli_fail(&error);
+    else
+        exit_code = inspect(&shared, runtime, model, arguments.positional[0]);
+    cellgate_runtime_destroy(runtime);
+    cellgate_model_destroy(model);
+    cli_finish(&shared, &arguments);
+    return exit_code;
+}
+
+const cli_command cli_inspect = {
+    "inspect",
+    "MODEL [OPTION...]",
+    "show a model's layers, shapes and sizes, and where each device runs it",
+    inspect_main,
+};

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+
+static const cli_command *const commands[] = {
+    &cli_run, &cli_inspect, &cli_devices, &cli_convert, &cli_conform,
+};
+
+#define COMMAND_COUNT (sizeof commands / sizeof commands[0])
+
+static void print_commands(FILE *to)
+{
+    size_t i;
+
+    fputs("Usage: cellgate COMMAND [ARGUMENT...]\n\n"
+          "Runs trained LSTM models on mixed hardware.\n\nCommands:\n",
+          to);
+    for (i = 0; i < COMMAND_COUNT; i++)
+        fprintf(to, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\ncellgate COMMAND --help shows a command's options; "
+          "cellgate --version the version.\n",
+          to);
+}
+
+int main(int argc, const char **argv)
+{
+    size_t i;
+
+    if (argc < 2) {
+        print_commands(stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_commands(stdout);
+        return CLI_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("cellgate %s\n", cellgate_version());
+        return CLI_OK;
+    }
+    for (i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(argv[1], commands[i]->name) == 0)
+            return commands[i]->main(commands[i], argc - 1, argv + 1);
+    return cli_report(CLI_USAGE,
+                      "there is no command '%s'; cellgate --help lists them",
+                      argv[1]);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request put together from files: the model's inputs with their lengths or
+ * masks, and memory for its outputs.
+ */
+#ifndef CELLGATE_CLI_REQUEST_H
+#define CELLGATE_CLI_REQUEST_H
+
+#include "cellgate/cellgate.h"
+#include "cli/source.h"
+
+typedef struct cli_request {
+    const cellgate_model *model;
+    cellgate_request request;
+    cellgate_input *inputs;
+    cellgate_tensor *outputs;
+    cli_source *sources; /* what the inputs point into */
+    size_t source_count;
+    int32_t **lengths; /* an input each, where given */
+    uint8_t **masks;
+} cli_request;
+
+/*
+ * Each list is NULL-terminated, or NULL: [NAME=]FILE[:ARRAY] texts for inputs,
+ * lengths and masks. Without NAME, inputs are taken in the model's order, and
+ * lengths and masks belong to the first input. The caller finishes it.
+ */
+cellgate_status cli_request_init(cli_request *request,
+                                 const cellgate_model *model,
+                                 char *const *inputs, char *const *lengths,
+                                 char *const *masks, cellgate_error *error);
+/* Gives every output its shape and memory. */
+cellgate_status cli_request_outputs(cli_request *request,
+                                    const cellgate_session *session,
+                                    cellgate_error *error);
+void cli_request_finish(cli_request *request);
+
+#endif

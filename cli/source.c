@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/source.h"
+
+static cellgate_status fail(cellgate_error *error, cellgate_status status,
+                            const char *format, const char *first,
+                            const char *second)
+{
+    error->status = (int32_t)status;
+    snprintf(error->text, sizeof error->text, format, first, second);
+    return status;
+}
+
+/* A file's name may hold '=' and ':', so what exists is taken whole. */
+static cellgate_status split(cli_source *source, const char *text,
+                             cellgate_error *error)
+{
+    const char *equals = strchr(text, '=');
+    const char *slash = strchr(text, '/');
+    char *colon;
+
+    if (equals != NULL && equals != text && access(text, F_OK) != 0 &&
+        (slash == NULL || equals < slash)) {
+        source->name = strndup(text, (size_t)(equals - text));
+        if (source->name == NULL)
+            return fail(error, CELLGATE_NO_MEMORY, "%s%s", "out of memory", "");
+        text = equals + 1;
+    }
+    source->file = strdup(text);
+    if (source->file == NULL)
+        return fail(error, CELLGATE_NO_MEMORY, "%s%s", "out of memory", "");
+    colon = strrchr(source->file, ':');
+    if (colon != NULL && access(source->file, F_OK) != 0) {
+        *colon = '\0';
+        source->array = strdup(colon + 1);
+        if (source->array == NULL)
+            return fail(error, CELLGATE_NO_MEMORY, "%s%s", "out of memory", "");
+    }
+    return CELLGATE_OK;
+}
+
+cellgate_status cli_source_init(cli_source *source, const char *text,
+                                cellgate_error *error)
+{
+    cellgate_status status;
+
+    memset(source, 0, sizeof *source);
+    status = split(source, text, error);
+    if (status == CELLGATE_OK)
+        status = cellgate_arrays_read(source->file, &source->arrays, error);
+    if (status != CELLGATE_OK)
+        cli_source_finish(source);
+    return status;
+}
+
+void cli_source_finish(cli_source *source)
+{
+    free(source->name);
+    free(source->file);
+    free(source->array);
+    cellgate_arrays_destroy(source->arrays);
+    memset(source, 0, sizeof *source);
+}
+
+static void list_names(const cellgate_arrays *arrays, char *text, size_t size)
+{
+    cellgate_tensor tensor = { .struct_size = sizeof tensor };
+    const char *name;
+    size_t i, used = 0;
+
+    text[0] = '\0';
+    for (i = 0; used < size &&
+                cellgate_arrays_get(arrays, i, &name, &tensor) == CELLGATE_OK;
+         i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s",
+                                 i == 0 ? "" : ", ", name);
+}
+
+cellgate_status cli_source_tensor(const cli_source *source, const char *wanted,
+                                  cellgate_tensor *tensor,
+                                  cellgate_error *error)
+{
+    const char *asked = source->array != NULL ? source->array : wanted;
+    const char *name;
+    char names[256];
+    size_t i;
+
+    for (i = 0;
+         cellgate_arrays_get(source->arrays, i, &name, tensor) == CELLGATE_OK;
+         i++)
+        if (asked != NULL && strcmp(name, asked) == 0)
+            return CELLGATE_OK;
+    if (source->array == NULL && cellgate_arrays_count(source->arrays) == 1)
+        return cellgate_arrays_get(source->arrays, 0, &name, tensor);
+    list_names(source->arrays, names, sizeof names);
+    if (source->array != NULL)
+        return fail(error, CELLGATE_NOT_FOUND,
+                    "%s: no such array in the file; it has: %s", source->array,
+                    names);
+    return fail(error, CELLGATE_NOT_FOUND,
+                "%s: name one of its arrays as FILE:ARRAY; it has: %s",
+                source->file, names);
+}
+
+size_t cli_tensor_count(const cellgate_tensor *tensor)
+{
+    size_t count = 1;
+    int32_t axis;
+
+    for (axis = 0; axis < tensor->rank; axis++)
+        count *= (size_t)tensor->shape[axis];
+    return count;
+}
+
+double cli_tensor_value(const cellgate_tensor *tensor, size_t index)
+{
+    switch (tensor->dtype) {
+    case CELLGATE_F32:
+        return (double)((const float *)tensor->data)[index];
+    case CELLGATE_F64:
+        return ((const double *)tensor->data)[index];
+    case CELLGATE_I32:
+        return (double)((const int32_t *)tensor->data)[index];
+    case CELLGATE_I64:
+        return (double)((const int64_t *)tensor->data)[index];
+    case CELLGATE_U8:
+    case CELLGATE_BOOL:
+        return (double)((const uint8_t *)tensor->data)[index];
+    default:
+        return 0.0 / 0.0;
+    }
+}

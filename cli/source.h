@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arrays named on the command line: [NAME=]FILE[:ARRAY]. NAME is a model
+ * input or output, FILE a .npy or .npz, ARRAY a member of the .npz.
+ */
+#ifndef CELLGATE_CLI_SOURCE_H
+#define CELLGATE_CLI_SOURCE_H
+
+#include "cellgate/cellgate.h"
+
+typedef struct cli_source {
+    char *name; /* NULL: not given */
+    char *file;
+    char *array; /* NULL: not given */
+    cellgate_arrays *arrays;
+} cli_source;
+
+/* Splits the text and reads the file. The caller finishes the source. */
+cellgate_status cli_source_init(cli_source *source, const char *text,
+                                cellgate_error *error);
+void cli_source_finish(cli_source *source);
+
+/*
+ * The array that the source names; without ARRAY, the one called `wanted`
+ * (NULL: none), or the only one. NOT_FOUND lists what the file has. The
+ * tensor's data stay the source's.
+ */
+cellgate_status cli_source_tensor(const cli_source *source, const char *wanted,
+                                  cellgate_tensor *tensor,
+                                  cellgate_error *error);
+
+/* Element `index` of a numeric tensor. */
+double cli_tensor_value(const cellgate_tensor *tensor, size_t index);
+size_t cli_tensor_count(const cellgate_tensor *tensor);
+
+#endif

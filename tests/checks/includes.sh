@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Arrows between rooms run one way: which room may include which. The core
+# names no plugin.
+set -eu
+cd "${srcdir:-.}"
+failed=0 passed=0
+bad() {
+  failed=$((failed + 1))
+  echo "FAILED: $*"
+}
+
+# Included project headers of the files below a folder, as FILE PATH.
+included() {
+  find "$1" -name '*.[ch]' -exec grep -HoE '^ *# *include *"[^"]+"' {} + |
+    sed -E 's/^([^:]+): *# *include *"([^"]+)"/\1 \2/' |
+    grep -v ' config\.h$' || true
+}
+
+# allow FOLDER PATTERN...: the files below may include these paths only.
+allow() {
+  folder=$1
+  shift
+  [ -d "$folder" ] || return 0
+  pattern=$(printf '|%s' "$@")
+  wrong=$(included "$folder" | grep -vE " (${pattern#|})" || true)
+  if [ -n "$wrong" ]; then
+    bad "$folder includes what it must not:"
+    echo "$wrong"
+  else
+    passed=$((passed + 1))
+  fi
+}
+
+public='cellgate/(types|cellgate|plugin)\.h$'
+abi='cellgate/(types|plugin)\.h$'
+allow include "$public"
+allow runtime/config 'runtime/config/' "$public"
+allow runtime/model 'runtime/model/' "$public"
+allow runtime/formats 'runtime/(formats|model)/' "$public"
+allow runtime/plugin 'runtime/(plugin|config)/' 'runtime/formats/atomic_file\.h$' "$public"
+allow runtime/host 'runtime/(host|model)/' "$public"
+allow runtime/session 'runtime/(session|host|plugin|model|config)/' 'runtime/formats/convert\.h$' "$public"
+allow cli 'cli/' 'cellgate/(types|cellgate)\.h$'
+for plugin in plugins/*; do
+  allow "$plugin" "$plugin/" "$abi"
+done
+allow tests/oracle 'tests/oracle/' "$abi"
+allow tests/conformance 'tests/(conformance|oracle)/' "$abi"
+allow tests/plugins 'tests/plugins/' "$abi"
+allow bench 'bench/' "$abi"
+
+# A file beside the others includes with its path from the top, so the rules
+# above see it.
+for folder in runtime cli; do
+  local=$(included "$folder" | grep -vE ' [a-z]+/' || true)
+  if [ -n "$local" ]; then
+    bad "include with the path from the top:"
+    echo "$local"
+  else
+    passed=$((passed + 1))
+  fi
+done
+
+if grep -rniwE 'openmp|opencl|cuda' runtime --include='*.[ch]'; then
+  bad "the core names a plugin"
+else
+  passed=$((passed + 1))
+fi
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
