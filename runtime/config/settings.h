@@ -71,9 +71,8 @@ typedef struct cg_config {
 cellgate_status cg_config_read(const char *path, cg_config **config,
                                cellgate_error *error);
 /* The same from memory; `name` stands for the file in messages. */
-cellgate_status cg_config_parse(const char *name, const char *text,
-                                size_t size, cg_config **config,
-                                cellgate_error *error);
+cellgate_status cg_config_parse(const char *name, const char *text, size_t size,
+                                cg_config **config, cellgate_error *error);
 void cg_config_destroy(cg_config *config);
 
 /*

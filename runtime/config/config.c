@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "runtime/config/settings.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "runtime/config/complaint.h"
+#include "runtime/config/ini.h"
+#include "runtime/config/keys.h"
+#include "runtime/config/locate.h"
+#include "runtime/config/suggest.h"
+
+/* Keys of the core in one section; keys.c has far fewer. */
+#define SECTION_KEYS_MAX 16
+#define SECTIONS_MAX 8
+
+/* The state of reading one file. */
+typedef struct builder {
+    cg_config *config;
+    const char *file;
+    const cg_section *section; /* the one being read; NULL before the first */
+    char name[CG_INI_SECTION_MAX + 1]; /* its name as written */
+    cg_device_section *device;         /* for [device NAME] */
+    int section_lines[SECTIONS_MAX];   /* where each began; 0: not yet */
+    int key_lines[SECTION_KEYS_MAX];   /* the same, of this section's keys */
+} builder;
+
+static cg_place place_at(const builder *b, int line, const char *key)
+{
+    cg_place place = { b->file, line, b->section != NULL ? b->name : NULL,
+                       key };
+
+    return place;
+}
+
+static cellgate_status no_memory(const builder *b, cellgate_error *error)
+{
+    return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                         "out of memory while reading configuration \"%s\"",
+                         b->file);
+}
+
+/* ---- Storing values ----------------------------------------------------- */
+
+static void paths_free(char **paths, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(paths[i]);
+    free(paths);
+}
+
+static size_t count_colons(const char *text)
+{
+    size_t count = 0;
+
+    for (; *text != '\0'; text++)
+        count += *text == ':';
+    return count;
+}
+
+/* "/a:/b" as an array; in `problem` why not. */
+static cellgate_status store_paths(cg_config *config, const char *text,
+                                   char *problem, size_t problem_size)
+{
+    size_t count = 0;
+    char **paths;
+
+    if (*text == '\0')
+        return CELLGATE_OK;
+    paths = calloc(count_colons(text) + 1, sizeof *paths);
+    if (paths == NULL)
+        return CELLGATE_NO_MEMORY;
+    for (;;) {
+        size_t length = strcspn(text, ":");
+
+        if (*text != '/') {
+            (void)snprintf(problem, problem_size,
+                           "expected absolute folders separated by colons, not "
+                           "\"%.*s\"",
+                           (int)length, text);
+            paths_free(paths, count);
+            return CELLGATE_BAD_CONFIG;
+        }
+        paths[count] = strndup(text, length);
+        if (paths[count] == NULL) {
+            paths_free(paths, count);
+            return CELLGATE_NO_MEMORY;
+        }
+        count++;
+        if (text[length] == '\0')
+            break;
+        text += length + 1;
+    }
+    paths_free(config->plugin_paths, config->plugin_path_count);
+    config->plugin_paths = paths;
+    config->plugin_path_count = count;
+    return CELLGATE_OK;
+}
+
+static cellgate_status store_text(char **at, const char *text)
+{
+    char *copy = NULL;
+
+    if (*text != '\0' && (copy = strdup(text)) == NULL)
+        return CELLGATE_NO_MEMORY;
+    free(*at);
+    *at = copy;
+    return CELLGATE_OK;
+}
+
+/* Puts a checked value where the key's row says, in `owner`. */
+static cellgate_status store_value(builder *b, void *owner, const cg_key *key,
+                                   const cg_value *value, char *problem,
+                                   size_t problem_size)
+{
+    void *at = (char *)owner + key->offset;
+    int choice = (int)value->integer;
+    uint32_t count = (uint32_t)value->integer;
+    bool truth = value->integer != 0;
+
+    switch (key->store) {
+    case CG_STORE_CHOICE:
+        memcpy(at, &choice, sizeof choice);
+        return CELLGATE_OK;
+    case CG_STORE_BOOLEAN:
+        memcpy(at, &truth, sizeof truth);
+        return CELLGATE_OK;
+    case CG_STORE_SECONDS:
+        memcpy(at, &value->seconds, sizeof value->seconds);
+        return CELLGATE_OK;
+    case CG_STORE_INTEGER:
+        memcpy(at, &value->integer, sizeof value->integer);
+        return CELLGATE_OK;
+    case CG_STORE_COUNT:
+        memcpy(at, &count, sizeof count);
+        return CELLGATE_OK;
+    case CG_STORE_TEXT:
+        return store_text(at, value->text);
+    case CG_STORE_PATHS:
+        return store_paths(b->config, value->text, problem, problem_size);
+    }
+    return CELLGATE_INTERNAL;
+}
+
+_Static_assert(sizeof(cg_enabled) == sizeof(int) &&
+                   sizeof(cg_fallback) == sizeof(int) &&
+                   sizeof(cellgate_log_level) == sizeof(int),
+               "CG_STORE_CHOICE stores an int");
+
+/* Gives every key of a section its default. The table's defaults parse. */
+static cellgate_status store_defaults(builder *b, const cg_section *section,
+                                      void *owner)
+{
+    for (size_t i = 0; i < section->key_count; i++) {
+        const cg_key *key = &section->keys[i];
+        char problem[sizeof((cellgate_error *)0)->text];
+        cg_value value;
+        cellgate_status status;
+
+        if (!cg_value_parse(&key->key, key->key.default_text, &value, problem,
+                            sizeof problem))
+            return CELLGATE_INTERNAL;
+        status = store_value(b, owner, key, &value, problem, sizeof problem);
+        if (status != CELLGATE_OK)
+            return status;
+    }
+    return CELLGATE_OK;
+}
+
+/* ---- Sections ----------------------------------------------------------- */
+
+static cellgate_status refuse_section(const builder *b, const char *name,
+                                      int line, cellgate_error *error)
+{
+    cg_place place = { b->file, line, name, NULL };
+    size_t kind_length = strcspn(name, " \t");
+    char kind[CG_INI_SECTION_MAX + 1];
+    cg_suggestion meant;
+
+    (void)snprintf(kind, sizeof kind, "%.*s", (int)kind_length, name);
+    cg_suggestion_init(&meant, kind);
+    for (size_t i = 0; i < cg_section_count; i++)
+        cg_suggestion_offer(&meant, cg_sections[i].name,
+                            strlen(cg_sections[i].name));
+    if (meant.best != NULL && strcmp(meant.best, "device") == 0)
+        return cg_complain(
+            error, &place, "unknown section; did you mean [device%s]?",
+            name[kind_length] == '\0' ? " NAME" : name + kind_length);
+    if (meant.best != NULL)
+        return cg_complain(error, &place,
+                           "unknown section; did you mean [%.*s]?",
+                           meant.length, meant.best);
+    return cg_complain(error, &place,
+                       "unknown section; there are [cellgate], [scheduler] and "
+                       "[device NAME]");
+}
+
+/* What is wrong with the NAME of [device NAME]; NULL: nothing. */
+static const char *device_name_problem(const char *name)
+{
+    static const char first[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+    static const char others[] = "abcdefghijklmnopqrstuvwxyz"
+                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+    if (name[0] == '\0')
+        return "a device needs a name: [device NAME]";
+    if (strchr(name, ':') != NULL)
+        return "a device's name has no colon: PLUGIN:INDEX names the devices "
+               "that have no section";
+    if (strchr(first, name[0]) == NULL || name[strspn(name, others)] != '\0')
+        return "a device's name begins with a letter or a digit and has only "
+               "letters, digits, . _ and -";
+    if (strcmp(name, "host") == 0)
+        return "\"host\" names the operations of the core itself; choose "
+               "another name";
+    return NULL;
+}
+
+static cellgate_status add_device(builder *b, const char *name, int line,
+                                  cellgate_error *error)
+{
+    cg_place place = { b->file, line, b->name, NULL };
+    const char *problem = device_name_problem(name);
+    cg_config *config = b->config;
+    cg_device_section *grown;
+
+    if (problem != NULL)
+        return cg_complain(error, &place, "%s", problem);
+    for (size_t i = 0; i < config->device_count; i++)
+        if (strcmp(config->devices[i].name, name) == 0)
+            return cg_complain(error, &place,
+                               "this section is in line %d already; give each "
+                               "device one section",
+                               config->devices[i].line);
+    grown =
+        realloc(config->devices, (config->device_count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return no_memory(b, error);
+    config->devices = grown;
+    b->device = &grown[config->device_count];
+    memset(b->device, 0, sizeof *b->device);
+    b->device->line = line;
+    b->device->name = strdup(name);
+    if (b->device->name == NULL)
+        return no_memory(b, error);
+    config->device_count++; /* from here on the config frees it */
+    if (store_defaults(b, b->section, b->device) != CELLGATE_OK)
+        return no_memory(b, error);
+    return CELLGATE_OK;
+}
+
+/* What a section must have is checked when it ends. */
+static cellgate_status end_section(builder *b, cellgate_error *error)
+{
+    cg_place place;
+
+    if (b->device == NULL || b->device->plugin != NULL)
+        return CELLGATE_OK;
+    place = place_at(b, b->device->line, "plugin");
+    return cg_complain(error, &place,
+                       "missing; write plugin = NAME, such as plugin = openmp");
+}
+
+static cellgate_status begin_section(void *context, const char *name, int line,
+                                     cellgate_error *error)
+{
+    builder *b = context;
+    size_t kind_length = strcspn(name, " \t");
+    size_t which = 0;
+    cg_place place = { b->file, line, name, NULL };
+    cellgate_status status = end_section(b, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    while (which < cg_section_count &&
+           (strlen(cg_sections[which].name) != kind_length ||
+            memcmp(cg_sections[which].name, name, kind_length) != 0 ||
+            (!cg_sections[which].per_device && name[kind_length] != '\0')))
+        which++;
+    if (which == cg_section_count)
+        return refuse_section(b, name, line, error);
+    b->section = &cg_sections[which];
+    b->device = NULL;
+    memset(b->key_lines, 0, sizeof b->key_lines);
+    (void)snprintf(b->name, sizeof b->name, "%s", name);
+    if (b->section->per_device)
+        return add_device(
+            b, name + kind_length + strspn(name + kind_length, " \t"), line,
+            error);
+    if (b->section_lines[which] != 0)
+        return cg_complain(error, &place,
+                           "this section is in line %d already; merge the two",
+                           b->section_lines[which]);
+    b->section_lines[which] = line;
+    return CELLGATE_OK;
+}
+
+/* ---- Keys --------------------------------------------------------------- */
+
+static cellgate_status refuse_key(const builder *b, const char *key, int line,
+                                  cellgate_error *error)
+{
+    cg_place place = place_at(b, line, key);
+    char known[256] = "";
+    size_t at = 0;
+    cg_suggestion meant;
+
+    cg_suggestion_init(&meant, key);
+    for (size_t i = 0; i < b->section->key_count; i++) {
+        const char *name = b->section->keys[i].key.name;
+
+        cg_suggestion_offer(&meant, name, strlen(name));
+        if (at < sizeof known)
+            at += (size_t)snprintf(known + at, sizeof known - at, "%s%s",
+                                   i == 0 ? "" : ", ", name);
+    }
+    for (size_t i = 0; i < cg_section_count; i++)
+        if (cg_section_key(&cg_sections[i], key) != NULL)
+            return cg_complain(error, &place,
+                               "this key belongs into [%s], not here",
+                               cg_sections[i].shown);
+    if (meant.best != NULL)
+        return cg_complain(error, &place, "unknown key; did you mean %.*s?",
+                           meant.length, meant.best);
+    return cg_complain(error, &place, "unknown key; this section takes %s",
+                       known);
+}
+
+static cellgate_status refuse_repeated(const builder *b, const char *key,
+                                       int line, int before,
+                                       cellgate_error *error)
+{
+    cg_place place = place_at(b, line, key);
+
+    return cg_complain(error, &place, "this key is in line %d already", before);
+}
+
+/* Keeps a key that the device's plugin will judge. */
+static cellgate_status add_entry(builder *b, const char *key, const char *value,
+                                 int line, cellgate_error *error)
+{
+    cg_device_section *device = b->device;
+    cg_entry entry = { NULL, NULL, line };
+    cg_entry *grown;
+
+    for (size_t i = 0; i < device->entry_count; i++)
+        if (strcmp(device->entries[i].key, key) == 0)
+            return refuse_repeated(b, key, line, device->entries[i].line,
+                                   error);
+    grown = realloc(device->entries, (device->entry_count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return no_memory(b, error);
+    device->entries = grown;
+    entry.key = strdup(key);
+    entry.value = strdup(value);
+    if (entry.key == NULL || entry.value == NULL) {
+        free(entry.key);
+        free(entry.value);
+        return no_memory(b, error);
+    }
+    device->entries[device->entry_count++] = entry;
+    return CELLGATE_OK;
+}
+
+static cellgate_status set_key(builder *b, const cg_key *key, const char *text,
+                               int line, cellgate_error *error)
+{
+    void *owner = b->device != NULL ? (void *)b->device : (void *)b->config;
+    cg_place place = place_at(b, line, key->key.name);
+    char problem[sizeof((cellgate_error *)0)->text];
+    const char *expected;
+    cg_value value;
+    cellgate_status status;
+
+    if (!cg_value_parse(&key->key, text, &value, problem, sizeof problem))
+        return cg_complain(error, &place, "%s", problem);
+    expected = key->check != NULL ? key->check(&value) : NULL;
+    if (expected != NULL)
+        return cg_complain(error, &place, "expected %s, not \"%s\"", expected,
+                           text);
+    status = store_value(b, owner, key, &value, problem, sizeof problem);
+    if (status == CELLGATE_BAD_CONFIG)
+        return cg_complain(error, &place, "%s", problem);
+    return status == CELLGATE_OK ? status : no_memory(b, error);
+}
+
+static cellgate_status take_key(void *context, const char *key,
+                                const char *value, int line,
+                                cellgate_error *error)
+{
+    builder *b = context;
+    const cg_key *known = cg_section_key(b->section, key);
+    size_t which;
+
+    if (known == NULL && b->section->per_device)
+        return add_entry(b, key, value, line, error);
+    if (known == NULL)
+        return refuse_key(b, key, line, error);
+    which = (size_t)(known - b->section->keys);
+    if (b->key_lines[which] != 0)
+        return refuse_repeated(b, key, line, b->key_lines[which], error);
+    b->key_lines[which] = line;
+    return set_key(b, known, value, line, error);
+}
+
+/* ---- The whole ---------------------------------------------------------- */
+
+static cellgate_status build(builder *b, const char *text, size_t size,
+                             cellgate_error *error)
+{
+    static const cg_ini_events events = { begin_section, take_key };
+    cellgate_status status;
+
+    b->config->path = strdup(b->file);
+    if (b->config->path == NULL)
+        return no_memory(b, error);
+    for (size_t i = 0; i < cg_section_count; i++)
+        if (!cg_sections[i].per_device &&
+            store_defaults(b, &cg_sections[i], b->config) != CELLGATE_OK)
+            return no_memory(b, error);
+    status = cg_ini_read(b->file, text, size, &events, b, error);
+    return status == CELLGATE_OK ? end_section(b, error) : status;
+}
+
+cellgate_status cg_config_parse(const char *name, const char *text, size_t size,
+                                cg_config **config, cellgate_error *error)
+{
+    builder b = { .file = name };
+    cg_place place = { name, 0, NULL, NULL };
+    cellgate_status status;
+
+    if (size > CG_CONFIG_BYTES_MAX)
+        return cg_complain(error, &place,
+                           "the file has more than %d bytes, so it is no "
+                           "configuration",
+                           CG_CONFIG_BYTES_MAX);
+    b.config = calloc(1, sizeof *b.config);
+    if (b.config == NULL)
+        return no_memory(&b, error);
+    status = build(&b, text, size, error);
+    if (status == CELLGATE_OK)
+        *config = b.config;
+    else
+        cg_config_destroy(b.config);
+    return status;
+}
+
+cellgate_status cg_config_read(const char *path, cg_config **config,
+                               cellgate_error *error)
+{
+    cg_config_text text;
+    cellgate_status status = cg_config_locate(path, &text, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    status = cg_config_parse(text.path, text.bytes, text.size, config, error);
+    cg_config_text_finish(&text);
+    return status;
+}
+
+static void device_section_finish(cg_device_section *device)
+{
+    for (size_t i = 0; i < device->entry_count; i++) {
+        free(device->entries[i].key);
+        free(device->entries[i].value);
+    }
+    free(device->entries);
+    free(device->name);
+    free(device->plugin);
+    free(device->match);
+}
+
+void cg_config_destroy(cg_config *config)
+{
+    if (config == NULL)
+        return;
+    for (size_t i = 0; i < config->device_count; i++)
+        device_section_finish(&config->devices[i]);
+    free(config->devices);
+    paths_free(config->plugin_paths, config->plugin_path_count);
+    free(config->path);
+    free(config);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "runtime/config/keys.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const char *check_positive(const cg_value *value)
+{
+    return value->seconds > 0 ? NULL : "a time above 0";
+}
+
+static const char *check_plugin(const cg_value *value)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789_-.";
+    const char *text = value->text;
+
+    if (text[0] == '\0' || text[strspn(text, allowed)] != '\0')
+        return "the name of a plugin, such as openmp (folders go into "
+               "[cellgate] plugin_path)";
+    return NULL;
+}
+
+static const char *check_match(const cg_value *value)
+{
+    return value->text[0] != '\0' ? NULL
+                                  : "a pattern such as *H200*, or no such line";
+}
+
+#define KEY(name, type, fallback, choices, minimum, maximum, help)             \
+    {                                                                          \
+        sizeof(cellgate_key), (name), (type), (fallback), (choices),           \
+            (minimum), (maximum), (help)                                       \
+    }
+
+static const cg_key cellgate_keys[] = {
+    { KEY("log", CELLGATE_KEY_CHOICE, "warning", "error|warning|info|debug", 0,
+          0, "least important log lines to show"),
+      CG_STORE_CHOICE, offsetof(cg_config, log), NULL },
+    { KEY("plugin_path", CELLGATE_KEY_TEXT, "", NULL, 0, 0,
+          "more folders to look for plugins in, separated by colons"),
+      CG_STORE_PATHS, offsetof(cg_config, plugin_paths), NULL },
+    { KEY("probe_timeout", CELLGATE_KEY_SECONDS, "10", NULL, 0, 0,
+          "time a plugin may take to say which devices it has"),
+      CG_STORE_SECONDS, offsetof(cg_config, probe_timeout), check_positive },
+    { KEY("probe_cache", CELLGATE_KEY_BOOLEAN, "yes", NULL, 0, 0,
+          "remember what plugins said, from one process to the next"),
+      CG_STORE_BOOLEAN, offsetof(cg_config, probe_cache), NULL },
+    { KEY("unlisted", CELLGATE_KEY_BOOLEAN, "yes", NULL, 0, 0,
+          "offer devices that no section names"),
+      CG_STORE_BOOLEAN, offsetof(cg_config, unlisted), NULL },
+};
+
+static const cg_key scheduler_keys[] = {
+    { KEY("fallback", CELLGATE_KEY_CHOICE, "load", "never|load|run", 0, 0,
+          "when a request may go to another device than the one meant for it"),
+      CG_STORE_CHOICE, offsetof(cg_config, fallback), NULL },
+    { KEY("watchdog", CELLGATE_KEY_SECONDS, "60", NULL, 0, 0,
+          "time one run on a device may take; 0 means no limit"),
+      CG_STORE_SECONDS, offsetof(cg_config, watchdog), NULL },
+    { KEY("threads", CELLGATE_KEY_INTEGER, "0", NULL, 0, 65536,
+          "host threads to use at once; 0 means one a core"),
+      CG_STORE_COUNT, offsetof(cg_config, threads), NULL },
+};
+
+static const cg_key device_keys[] = {
+    { KEY("plugin", CELLGATE_KEY_TEXT, "", NULL, 0, 0,
+          "name of the plugin that offers the device; required"),
+      CG_STORE_TEXT, offsetof(cg_device_section, plugin), check_plugin },
+    { KEY("enabled", CELLGATE_KEY_CHOICE, "auto", "auto|yes|no", 0, 0,
+          "auto: if it works; yes: it must work; no: never"),
+      CG_STORE_CHOICE, offsetof(cg_device_section, enabled), NULL },
+    { KEY("match", CELLGATE_KEY_TEXT, "", NULL, 0, 0,
+          "pattern for the device's name (* ? [...]); without it any matches"),
+      CG_STORE_TEXT, offsetof(cg_device_section, match), check_match },
+    { KEY("index", CELLGATE_KEY_INTEGER, "0", NULL, 0, 65535,
+          "which of the plugin's devices that match, from 0"),
+      CG_STORE_INTEGER, offsetof(cg_device_section, index), NULL },
+};
+
+const cg_section cg_sections[] = {
+    { "cellgate", "cellgate", 0, cellgate_keys, COUNT(cellgate_keys) },
+    { "scheduler", "scheduler", 0, scheduler_keys, COUNT(scheduler_keys) },
+    { "device", "device NAME", 1, device_keys, COUNT(device_keys) },
+};
+const size_t cg_section_count = COUNT(cg_sections);
+
+const cg_key *cg_section_key(const cg_section *section, const char *name)
+{
+    for (size_t i = 0; i < section->key_count; i++)
+        if (strcmp(section->keys[i].key.name, name) == 0)
+            return &section->keys[i];
+    return NULL;
+}
+
+const cg_section *cg_section_device(void)
+{
+    return &cg_sections[COUNT(cg_sections) - 1];
+}
