@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of kinds: everything that the model knows about a kind of node is
+ * one entry here. A new kind gets a name in model.h, an entry in kinds.c, and
+ * a host version in host/.
+ */
+#ifndef CELLGATE_RUNTIME_MODEL_KINDS_H
+#define CELLGATE_RUNTIME_MODEL_KINDS_H
+
+#include "runtime/model/model.h"
+
+/* How an attribute lies in memory; files and the fingerprint follow it. */
+typedef enum cg_attribute_type {
+    CG_ATTRIBUTE_SIZE,       /* int64_t */
+    CG_ATTRIBUTE_COUNT,      /* int32_t */
+    CG_ATTRIBUTE_FLAG,       /* int32_t, 0 or 1 */
+    CG_ATTRIBUTE_BOOL,       /* bool */
+    CG_ATTRIBUTE_FLOAT,      /* float, finite */
+    CG_ATTRIBUTE_ACTIVATION, /* cellgate_activation */
+    CG_ATTRIBUTE_MERGE       /* cg_merge_mode */
+} cg_attribute_type;
+
+typedef struct cg_attribute {
+    const char *name;
+    cg_attribute_type type;
+    size_t offset; /* in cg_node */
+} cg_attribute;
+
+#define CG_ANY_COUNT SIZE_MAX
+
+typedef struct cg_kind_entry {
+    const char *name;
+    size_t min_inputs, max_inputs; /* CG_ANY_COUNT: no limit */
+    size_t outputs;
+    /* The first `required` inputs must be there, the others may be left out. */
+    size_t required;
+    int32_t input_dtypes[2]; /* of the first input, and of the second one */
+    int32_t output_dtype;
+    const cg_attribute *attributes;
+    size_t attribute_count;
+    /* Checks the attributes' values and, where they decide it, the arity;
+       NULL if any value will do. */
+    cellgate_status (*check)(const cg_node *node, cellgate_error *error);
+    /* Fills the outputs' shapes. */
+    cellgate_status (*infer)(const cg_node *node, cg_shape *shapes,
+                             cellgate_error *error);
+    /* Weight slots; NULL for a kind without weights. */
+    size_t (*weight_count)(const cg_node *node);
+    bool (*weight)(const cg_node *node, size_t index, cg_weight *expected);
+    /* Writes the detail for people; NULL for "". */
+    void (*describe)(const cg_node *node, char *text, size_t size);
+    /* Multiplications and additions a row and step; NULL for none. */
+    int64_t (*operations)(const cg_node *node, const cg_shape *output);
+} cg_kind_entry;
+
+/* The entry of a node's kind; NULL for a number that is none. */
+const cg_kind_entry *cg_kind_get(int kind);
+/* The kind of that name, or -1. */
+int cg_kind_find(const char *name);
+
+/* Fills *error with "LAYER: text" and returns `status`. */
+CELLGATE_PRINTF_LIKE(4, 5)
+cellgate_status cg_node_fail(cellgate_error *error, cellgate_status status,
+                             const cg_node *node, const char *format, ...);
+
+/* infer.c */
+#define CG_INFER(kind)                                                         \
+    cellgate_status cg_infer_##kind(const cg_node *node, cg_shape *shapes,     \
+                                    cellgate_error *error)
+CG_INFER(same); /* outputs have the shape of the first input */
+CG_INFER(embedding);
+CG_INFER(lstm);
+CG_INFER(dense);
+CG_INFER(reverse);
+CG_INFER(merge);
+CG_INFER(slice);
+CG_INFER(concat);
+CG_INFER(not_equal);
+CG_INFER(masked);
+
+/* describe.c */
+void cg_describe_lstm(const cg_node *node, char *text, size_t size);
+void cg_describe_dense(const cg_node *node, char *text, size_t size);
+void cg_describe_embedding(const cg_node *node, char *text, size_t size);
+void cg_describe_activation(const cg_node *node, char *text, size_t size);
+void cg_describe_merge(const cg_node *node, char *text, size_t size);
+void cg_describe_slice(const cg_node *node, char *text, size_t size);
+void cg_describe_not_equal(const cg_node *node, char *text, size_t size);
+int64_t cg_operations_lstm(const cg_node *node, const cg_shape *output);
+int64_t cg_operations_dense(const cg_node *node, const cg_shape *output);
+int64_t cg_operations_merge(const cg_node *node, const cg_shape *output);
+
+/* weights.c */
+size_t cg_weight_count_embedding(const cg_node *node);
+size_t cg_weight_count_lstm(const cg_node *node);
+size_t cg_weight_count_dense(const cg_node *node);
+bool cg_weight_embedding(const cg_node *node, size_t index,
+                         cg_weight *expected);
+bool cg_weight_lstm(const cg_node *node, size_t index, cg_weight *expected);
+bool cg_weight_dense(const cg_node *node, size_t index, cg_weight *expected);
+
+/* attributes.c: what the values of attributes may be */
+cellgate_status cg_check_embedding(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_lstm(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_dense(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_activation(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_merge(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_slice(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_not_equal(const cg_node *node, cellgate_error *error);
+
+/*
+ * Sets what has no meaning to zero (parameters that an activation doesn't have,
+ * a second direction that isn't there), so that equal nodes are equal bytes,
+ * and the LSTM's output flags from the outputs in use.
+ */
+void cg_node_normalise(cg_node *node);
+
+/* fingerprint.c: of a finished model, 32 hex digits and a NUL. */
+cellgate_status cg_fingerprint(const cellgate_model *model, char text[33],
+                               cellgate_error *error);
+
+#endif
