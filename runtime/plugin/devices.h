@@ -14,23 +14,20 @@
 #include "cellgate/cellgate.h"
 #include "cellgate/plugin.h"
 #include "runtime/config/settings.h"
+#include "runtime/plugin/log.h"
+#include "runtime/plugin/process.h"
 
 typedef struct cg_device_table cg_device_table;
 typedef struct cg_device cg_device;
 
-/* Where log lines of plugins and of the core go. */
-typedef struct cg_log {
-    void (*write)(void *context, int32_t level, const char *text);
-    void *context;
-    cellgate_log_level level;
-} cg_log;
-
 /*
  * Searches the plugin paths, probes what it finds (or takes the cached
  * verdict) and builds the table. Takes over `config`, also on failure.
- * `extra_paths`: colon-separated or NULL, searched first. A plugin that does
- * not work is an entry with its reason; it is an error (BAD_PLUGIN, or
- * NO_DEVICE) only where a section says enabled = yes.
+ * `extra_paths`: colon-separated, searched first, or NULL for what
+ * $CELLGATE_PLUGIN_PATH says; both are ignored in a setuid program. A plugin
+ * that does not work is an entry with its reason; it is an error (BAD_PLUGIN,
+ * or NO_DEVICE) only where a section says enabled = yes. BAD_CONFIG: a section
+ * has a key that its plugin does not take.
  */
 cellgate_status cg_device_table_create(cg_config *config,
                                        const char *extra_paths,
@@ -38,7 +35,10 @@ cellgate_status cg_device_table_create(cg_config *config,
                                        cg_device_table **table,
                                        cellgate_error *error);
 cg_device_table *cg_device_table_reference(cg_device_table *table);
-/* The last one closes every device. */
+/*
+ * The last one closes every device. In a child after fork() it frees memory
+ * only.
+ */
 void cg_device_table_release(cg_device_table *table);
 const cg_config *cg_device_table_config(const cg_device_table *table);
 
@@ -69,8 +69,7 @@ cg_device_description_get(const cg_device *device);
  * FORKED in a child process.
  */
 cellgate_status cg_device_open(cg_device *device, const cellgate_plugin **ops,
-                               cellgate_device **handle,
-                               cellgate_error *error);
+                               cellgate_device **handle, cellgate_error *error);
 
 /*
  * Takes a device out of service: cg_device_usable() fails from now on with
@@ -83,16 +82,22 @@ cellgate_status cg_device_usable(const cg_device *device,
                                  cellgate_error *error);
 
 /*
- * Threads of the device's resource. Admission waits until `threads` of the
- * resource's budget are free; devices that share a resource share the budget.
- * A request wider than the whole budget counts as the whole budget.
+ * Threads of the device's resource. Admission waits, first come, first served,
+ * until `threads` of the resource's budget are free; devices that share a
+ * resource share the budget, also across the runtimes of a process. A request
+ * wider than the whole budget counts as the whole budget. Release takes the
+ * number that was acquired. In a child after fork() nothing waits.
  */
 void cg_device_threads_acquire(cg_device *device, uint32_t threads);
 /* Without waiting: whether they were free and are now taken. */
 bool cg_device_threads_try(cg_device *device, uint32_t threads);
 void cg_device_threads_release(cg_device *device, uint32_t threads);
-
-/* OK, or FORKED in a child of the process that loaded libcellgate. */
-cellgate_status cg_process_check(cellgate_error *error);
+/*
+ * The whole budget of the device's resource. For "cpu" it is [scheduler]
+ * threads, or the cores that the process may use; another resource admits at
+ * least the queue depths of its devices beside. A plugin shared by two runtimes
+ * may offer variants wider than this one's budget: pass them over.
+ */
+uint32_t cg_device_thread_budget(const cg_device *device);
 
 #endif

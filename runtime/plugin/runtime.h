@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the application's cellgate_runtime is, for the rooms that take one.
+ */
+#ifndef CELLGATE_RUNTIME_PLUGIN_RUNTIME_H
+#define CELLGATE_RUNTIME_PLUGIN_RUNTIME_H
+
+#include "runtime/plugin/devices.h"
+
+struct cellgate_runtime {
+    cg_device_table *table; /* one reference */
+};
+
+#endif
