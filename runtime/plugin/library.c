@@ -230,8 +230,8 @@ static cellgate_status check_head(const cellgate_plugin *table,
                              "its table does not begin with the magic number "
                              "of Cellgate plugins (0x%08X, not 0x%08X)",
                              table->magic, CELLGATE_PLUGIN_MAGIC);
-    if (table->abi_version < CG_ABI_LOWEST ||
-        table->abi_version > CG_ABI_HIGHEST)
+    /* Unsigned: a version below the lowest becomes a large number. */
+    if (table->abi_version - CG_ABI_LOWEST > CG_ABI_HIGHEST - CG_ABI_LOWEST)
         return cellgate_fail(error, CELLGATE_BAD_PLUGIN,
                              "talks version %u of the plugin ABI, this "
                              "Cellgate %s versions %u to %u",
