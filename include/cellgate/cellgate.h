@@ -373,21 +373,28 @@ cellgate_stream_import(cellgate_stream *stream, size_t index,
 /*
  * Reads a .npy (one array, named "") or a .npz file. Header versions 1 to 3,
  * little or big endian, either order (Fortran order is turned), float16, 32
- * and 64, int32 and 64, uint8, bool. The caller destroys the set.
+ * and 64, int32 and 64, uint8, bool. The caller destroys the set. BAD_FILE,
+ * UNSUPPORTED: the text names the file and the array. IO: it cannot be read.
  */
 CELLGATE_API cellgate_status cellgate_arrays_read(const char *path,
                                                   cellgate_arrays **arrays,
                                                   cellgate_error *error);
 CELLGATE_API void cellgate_arrays_destroy(cellgate_arrays *arrays);
 CELLGATE_API size_t cellgate_arrays_count(const cellgate_arrays *arrays);
-/* The tensor's data stays the set's. END past the last one. */
+/*
+ * The tensor's data stays the set's; it is 64-byte aligned and never NULL.
+ * `tensor->struct_size` must be set; `name` or `tensor` may be NULL. END past
+ * the last one.
+ */
 CELLGATE_API cellgate_status cellgate_arrays_get(const cellgate_arrays *arrays,
                                                  size_t index,
                                                  const char **name,
                                                  cellgate_tensor *tensor);
 /*
- * Writes tensors atomically: one array as .npy, or any number as .npz, by the
- * ending of `path`. names[i] is ignored for .npy.
+ * Writes tensors atomically: one array as .npy, or one and more as .npz
+ * (stored, not deflated), by the ending of `path`. A file that is replaced
+ * keeps its permissions. `names` is ignored for .npy and may be NULL there.
+ * UNSUPPORTED: bfloat16, which .npy has not.
  */
 CELLGATE_API cellgate_status
 cellgate_arrays_write(const char *path, const char *const *names,
