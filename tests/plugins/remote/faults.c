@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tests/plugins/remote/faults.h"
+
+#define NANOSECONDS 1000000000u
+
+static uint64_t read_number(const cellgate_host *host,
+                            const cellgate_settings *settings, const char *key)
+{
+    return strtoull(host->setting(host->context, settings, key), NULL, 10);
+}
+
+/* Not strtod(): its decimal point depends on the application's locale. */
+static uint64_t read_seconds(const cellgate_host *host,
+                             const cellgate_settings *settings, const char *key)
+{
+    const char *text = host->setting(host->context, settings, key);
+    char *end;
+    uint64_t nanoseconds = strtoull(text, &end, 10) * NANOSECONDS;
+    uint64_t unit = NANOSECONDS / 10;
+
+    if (*end == '.')
+        for (end++; *end >= '0' && *end <= '9'; end++, unit /= 10)
+            nanoseconds += (uint64_t)(*end - '0') * unit;
+    return nanoseconds;
+}
+
+void remote_faults_init(struct remote_faults *faults, const cellgate_host *host,
+                        const cellgate_settings *settings)
+{
+    faults->lose_after = read_number(host, settings, "lose_after");
+    faults->fail_at = read_number(host, settings, "fail_at");
+    faults->hang_at = read_number(host, settings, "hang_at");
+    faults->wrong_at = read_number(host, settings, "wrong_at");
+    faults->wrong =
+        strcmp(host->setting(host->context, settings, "wrong"), "yes") == 0;
+    faults->latency = read_seconds(host, settings, "latency");
+    faults->hang_for = read_seconds(host, settings, "hang_for");
+    atomic_init(&faults->runs, 0);
+    atomic_init(&faults->lost, false);
+}
+
+cellgate_status remote_faults_check(struct remote_faults *faults,
+                                    cellgate_error *error)
+{
+    if (!atomic_load(&faults->lost))
+        return CELLGATE_OK;
+    (void)cellgate_fail(error, CELLGATE_DEVICE_LOST,
+                        "the card has fallen off the bus");
+    error->vendor_code = REMOTE_CODE_LOST;
+    return CELLGATE_DEVICE_LOST;
+}
+
+static void sleep_for(uint64_t nanoseconds)
+{
+    struct timespec left = { (time_t)(nanoseconds / NANOSECONDS),
+                             (long)(nanoseconds % NANOSECONDS) };
+
+    while (nanosleep(&left, &left) != 0)
+        ;
+}
+
+cellgate_status remote_faults_strike(struct remote_faults *faults,
+                                     uint64_t number, cellgate_error *error)
+{
+    if (faults->latency > 0)
+        sleep_for(faults->latency);
+    if (number == faults->hang_at) {
+        sleep_for(faults->hang_for);
+        atomic_store(&faults->lost, true);
+    }
+    if (faults->lose_after > 0 && number >= faults->lose_after)
+        atomic_store(&faults->lost, true);
+    if (number == faults->fail_at) {
+        (void)cellgate_fail(error, CELLGATE_DEVICE_FAILED,
+                            "launch failed, as fail_at = %" PRIu64 " asks",
+                            number);
+        error->vendor_code = REMOTE_CODE_LAUNCH;
+        return CELLGATE_DEVICE_FAILED;
+    }
+    return remote_faults_check(faults, error);
+}
+
+bool remote_faults_distort(const struct remote_faults *faults, uint64_t number)
+{
+    return faults->wrong || number == faults->wrong_at;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Faults on demand, and the settings that ask for them. Runs of one opened
+ * device are counted from 1, in the order in which the device accepts them.
+ */
+#ifndef REMOTE_FAULTS_H
+#define REMOTE_FAULTS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "cellgate/plugin.h"
+
+/* Vendor codes: a launch that failed, a card that fell off the bus. */
+#define REMOTE_CODE_LAUNCH 719
+#define REMOTE_CODE_LOST 79
+
+struct remote_faults {
+    /* From the settings; a number of a run, 0 for never. */
+    uint64_t lose_after, fail_at, hang_at, wrong_at;
+    bool wrong;        /* every run */
+    uint64_t latency;  /* nanoseconds added to each run */
+    uint64_t hang_for; /* nanoseconds after which a hung run gives up */
+    /* State. */
+    _Atomic uint64_t runs;
+    atomic_bool lost;
+};
+
+void remote_faults_init(struct remote_faults *faults, const cellgate_host *host,
+                        const cellgate_settings *settings);
+
+/* DEVICE_LOST once the device is lost. */
+cellgate_status remote_faults_check(struct remote_faults *faults,
+                                    cellgate_error *error);
+
+/*
+ * What happens to run `number`, called on the device's thread between compute
+ * and download: sleeps, hangs, loses the device or fails the run, as set.
+ */
+cellgate_status remote_faults_strike(struct remote_faults *faults,
+                                     uint64_t number, cellgate_error *error);
+
+/* Whether the results of run `number` are to be off by 1%. */
+bool remote_faults_distort(const struct remote_faults *faults, uint64_t number);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "tests/plugins/remote/support.h"
+
+/*
+ * Those of exact shapes come first: a core that takes the first variant has to
+ * make a plan for each shape it meets.
+ */
+static const cellgate_variant variants[] = {
+    { .struct_size = sizeof(cellgate_variant),
+      .name = "batch",
+      .id = 1,
+      .pack = REMOTE_PACK_F32,
+      .numeric = CELLGATE_NUMERIC_F32,
+      .threads = 1,
+      .exact_batch = 1 },
+    { .struct_size = sizeof(cellgate_variant),
+      .name = "exact",
+      .id = 2,
+      .pack = REMOTE_PACK_F32,
+      .numeric = CELLGATE_NUMERIC_F32,
+      .threads = 1,
+      .exact_batch = 1,
+      .exact_steps = 1 },
+    { .struct_size = sizeof(cellgate_variant),
+      .name = "any",
+      .id = 3,
+      .pack = REMOTE_PACK_F32,
+      .numeric = CELLGATE_NUMERIC_F32,
+      .threads = 1 },
+    { .struct_size = sizeof(cellgate_variant),
+      .name = "bf16",
+      .id = 4,
+      .pack = REMOTE_PACK_BF16,
+      .numeric = CELLGATE_NUMERIC_BF16,
+      .threads = 1 },
+};
+
+#define VARIANT_COUNT (sizeof variants / sizeof variants[0])
+
+const cellgate_variant *remote_variant(uint64_t id)
+{
+    size_t at;
+
+    for (at = 0; at < VARIANT_COUNT; at++)
+        if (variants[at].id == id)
+            return &variants[at];
+    return NULL;
+}
+
+/* Number `index` among the variants that the settings leave. */
+static const cellgate_variant *offered(const cellgate_device *device,
+                                       uint32_t index)
+{
+    const bool all = strcmp(device->variants, "all") == 0;
+    size_t at;
+
+    for (at = 0; at < VARIANT_COUNT; at++)
+        if (all || strcmp(device->variants, variants[at].name) == 0)
+            if (index-- == 0)
+                return &variants[at];
+    return NULL;
+}
+
+cellgate_status remote_check_segment(const cellgate_segment *segment,
+                                     cellgate_error *error)
+{
+    struct remote_op ops[2] = { { 0 }, { 0 } };
+    cellgate_status status = CELLGATE_OK;
+    uint32_t at;
+
+    if (!cellgate_struct_known(segment, sizeof *segment) ||
+        segment->reserved != 0)
+        return cellgate_refuse(error, CELLGATE_REASON_FIELD,
+                               "the segment has a field that is newer than "
+                               "this plugin");
+    if (segment->op_count == 0)
+        return cellgate_fail(error, CELLGATE_INVALID, "a segment without ops");
+    for (at = 0; status == CELLGATE_OK && at < segment->op_count; at++)
+        status = remote_read_op(segment, at, at > 0 ? &ops[(at - 1) % 2] : NULL,
+                                &ops[at % 2], error);
+    return status;
+}
+
+cellgate_status remote_check_shape(const cellgate_shape *shape,
+                                   cellgate_error *error)
+{
+    if (!cellgate_struct_known(shape, sizeof *shape))
+        return cellgate_refuse(error, CELLGATE_REASON_FIELD,
+                               "the shape has a field that is newer than this "
+                               "plugin");
+    if (shape->batch < 1 || shape->steps < 0)
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "no shape: batch %lld, steps %lld",
+                             (long long)shape->batch, (long long)shape->steps);
+    return CELLGATE_OK;
+}
+
+cellgate_status remote_support(cellgate_device *device,
+                               const cellgate_segment *segment,
+                               const cellgate_shape *shape, uint32_t index,
+                               cellgate_variant *variant, cellgate_error *error)
+{
+    const cellgate_variant *found;
+    cellgate_status status = remote_device_check(device, error);
+
+    if (status == CELLGATE_OK)
+        status = remote_check_segment(segment, error);
+    if (status == CELLGATE_OK && shape != NULL)
+        status = remote_check_shape(shape, error);
+    if (status != CELLGATE_OK)
+        return status;
+    found = offered(device, index);
+    if (found == NULL)
+        return CELLGATE_END;
+    cellgate_struct_copy(variant, found);
+    return CELLGATE_OK;
+}
