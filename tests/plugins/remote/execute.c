@@ -14,7 +14,7 @@ static struct remote_memory *memory_of(const cellgate_plan *plan)
 static cellgate_status upload_lengths(cellgate_plan *plan,
                                       cellgate_error *error)
 {
-    const cellgate_run *run = plan->run;
+    const cellgate_segment_run *run = plan->run;
     struct remote_view view;
     cellgate_status status;
     int64_t b;
@@ -50,7 +50,7 @@ static cellgate_status upload_state(cellgate_plan *plan, remote_handle to,
 static cellgate_status upload_states(cellgate_plan *plan, uint32_t index,
                                      cellgate_error *error)
 {
-    const cellgate_run *run = plan->run;
+    const cellgate_segment_run *run = plan->run;
     const struct remote_op *op = &plan->weights->ops[index];
     struct remote_resident_state resident = { 0, 0 };
     cellgate_lstm_state host = { NULL, NULL, NULL, NULL };
@@ -72,7 +72,7 @@ static cellgate_status upload_states(cellgate_plan *plan, uint32_t index,
 
 static cellgate_status upload(cellgate_plan *plan, cellgate_error *error)
 {
-    const cellgate_run *run = plan->run;
+    const cellgate_segment_run *run = plan->run;
     cellgate_status status;
     uint32_t at;
 
@@ -98,7 +98,7 @@ static cellgate_status download_state(cellgate_plan *plan, remote_handle from,
 static cellgate_status download_states(cellgate_plan *plan,
                                        cellgate_error *error)
 {
-    const cellgate_run *run = plan->run;
+    const cellgate_segment_run *run = plan->run;
     cellgate_status status = CELLGATE_OK;
     uint32_t at;
 
@@ -120,7 +120,7 @@ static cellgate_status download_states(cellgate_plan *plan,
 
 static cellgate_status download(cellgate_plan *plan, cellgate_error *error)
 {
-    const cellgate_run *run = plan->run;
+    const cellgate_segment_run *run = plan->run;
     const uint32_t final = plan->weights->op_count - 1;
     const struct remote_op_buffers *buffers = &plan->buffers[final];
     const int64_t features = plan->weights->ops[final].features;
@@ -145,7 +145,7 @@ static cellgate_status download(cellgate_plan *plan, cellgate_error *error)
  */
 static cellgate_status commit(cellgate_plan *plan, cellgate_error *error)
 {
-    const cellgate_run *run = plan->run;
+    const cellgate_segment_run *run = plan->run;
     cellgate_status status = CELLGATE_OK;
     uint32_t at;
 

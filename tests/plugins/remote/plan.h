@@ -25,7 +25,7 @@ struct cellgate_plan {
     /* The run in progress. */
     atomic_bool busy;
     struct remote_command command;
-    const cellgate_run *run;
+    const cellgate_segment_run *run;
     uint64_t number; /* of the run, on this device */
     cellgate_status status;
     cellgate_error error;

@@ -4,7 +4,8 @@
 #include "tests/plugins/remote/resident.h"
 #include "tests/plugins/remote/run.h"
 
-static cellgate_status submit(cellgate_plan *plan, const cellgate_run *run,
+static cellgate_status submit(cellgate_plan *plan,
+                              const cellgate_segment_run *run,
                               cellgate_error *error)
 {
     plan->run = run;
@@ -22,7 +23,8 @@ static cellgate_status submit(cellgate_plan *plan, const cellgate_run *run,
 }
 
 /* With the plan the caller's own. */
-static cellgate_status run_alone(cellgate_plan *plan, const cellgate_run *run,
+static cellgate_status run_alone(cellgate_plan *plan,
+                                 const cellgate_segment_run *run,
                                  cellgate_error *error)
 {
     cellgate_status status;
@@ -37,10 +39,10 @@ static cellgate_status run_alone(cellgate_plan *plan, const cellgate_run *run,
     return status;
 }
 
-cellgate_status remote_run(cellgate_plan *plan, const cellgate_run *run,
+cellgate_status remote_run(cellgate_plan *plan, const cellgate_segment_run *run,
                            cellgate_error *error)
 {
-    cellgate_run copy = { .struct_size = sizeof copy };
+    cellgate_segment_run copy = { .struct_size = sizeof copy };
     cellgate_status status = remote_device_check(plan->device, error);
 
     if (status != CELLGATE_OK)

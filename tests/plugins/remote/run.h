@@ -9,7 +9,7 @@
 #include "tests/plugins/remote/plan.h"
 
 /* The operation; see plugin.h. */
-cellgate_status remote_run(cellgate_plan *plan, const cellgate_run *run,
+cellgate_status remote_run(cellgate_plan *plan, const cellgate_segment_run *run,
                            cellgate_error *error);
 
 /*
@@ -18,7 +18,7 @@ cellgate_status remote_run(cellgate_plan *plan, const cellgate_run *run,
  * where require_pinned finds ordinary memory. `run` is of the plugin's size.
  */
 cellgate_status remote_check_run(const cellgate_plan *plan,
-                                 const cellgate_run *run,
+                                 const cellgate_segment_run *run,
                                  cellgate_error *error);
 
 /* Launches the kernels of every op, and lets faults strike. */

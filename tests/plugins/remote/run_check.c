@@ -5,7 +5,7 @@
 #include "tests/plugins/remote/run.h"
 
 static cellgate_status check_shape(const cellgate_plan *plan,
-                                   const cellgate_run *run,
+                                   const cellgate_segment_run *run,
                                    cellgate_error *error)
 {
     const cellgate_variant *variant = plan->variant;
@@ -24,7 +24,7 @@ static cellgate_status check_shape(const cellgate_plan *plan,
                          variant->name);
 }
 
-static cellgate_status check_lengths(const cellgate_run *run,
+static cellgate_status check_lengths(const cellgate_segment_run *run,
                                      cellgate_error *error)
 {
     int64_t b;
@@ -87,7 +87,7 @@ static cellgate_status check_sequence(const cellgate_plan *plan,
 }
 
 static cellgate_status check_results(const cellgate_plan *plan,
-                                     const cellgate_run *run,
+                                     const cellgate_segment_run *run,
                                      cellgate_error *error)
 {
     const uint32_t at = plan->weights->op_count - 1;
@@ -104,8 +104,8 @@ static cellgate_status check_results(const cellgate_plan *plan,
 }
 
 static cellgate_status check_state(const cellgate_plan *plan,
-                                   const cellgate_run *run, uint32_t index,
-                                   cellgate_error *error)
+                                   const cellgate_segment_run *run,
+                                   uint32_t index, cellgate_error *error)
 {
     static const cellgate_lstm_state none;
     const struct remote_op *op = &plan->weights->ops[index];
@@ -136,7 +136,7 @@ static cellgate_status check_state(const cellgate_plan *plan,
 }
 
 static cellgate_status check_resident(const cellgate_plan *plan,
-                                      const cellgate_run *run,
+                                      const cellgate_segment_run *run,
                                       cellgate_error *error)
 {
     const cellgate_resident *resident = run->resident;
@@ -154,7 +154,8 @@ static cellgate_status check_resident(const cellgate_plan *plan,
 }
 
 cellgate_status remote_check_run(const cellgate_plan *plan,
-                                 const cellgate_run *run, cellgate_error *error)
+                                 const cellgate_segment_run *run,
+                                 cellgate_error *error)
 {
     cellgate_status status = check_shape(plan, run, error);
     uint32_t at;
