@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cellgate-conform: tests a device plugin against the contract in
+ * cellgate/plugin.h and prints a report for its author.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <popt.h>
+
+#include "tests/conformance/crash.h"
+#include "tests/conformance/suite.h"
+
+enum { OPTION_SET = 1, OPTION_SEED };
+
+/* Appends key=value; -1 if it isn't of that form. */
+static int add_setting(suite_options *options, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    host_setting *grown, *to;
+
+    if (equals == NULL || equals == text)
+        return -1;
+    grown = realloc(options->settings,
+                    (options->setting_count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return -1;
+    options->settings = grown;
+    to = &grown[options->setting_count];
+    to->key = strndup(text, (size_t)(equals - text));
+    to->value = strdup(equals + 1);
+    options->setting_count++;
+    return to->key != NULL && to->value != NULL ? 0 : -1;
+}
+
+static int parse_seed(suite_options *options, const char *text)
+{
+    char *end;
+
+    options->seed = strtoull(text, &end, 10);
+    return *text != '\0' && *end == '\0' ? 0 : -1;
+}
+
+/* What popt fills in with types of its own. */
+typedef struct raw_options {
+    int device, threads, quick;
+    char *variant, *filter, *set, *seed;
+} raw_options;
+
+static int take_options(poptContext context, raw_options *raw,
+                        suite_options *options)
+{
+    int option, result = 0;
+
+    while ((option = poptGetNextOpt(context)) > 0) {
+        if (option == OPTION_SET && add_setting(options, raw->set) != 0) {
+            (void)fprintf(stderr, "--set takes key=value, not '%s'\n",
+                          raw->set);
+            result = -1;
+        }
+        if (option == OPTION_SEED && parse_seed(options, raw->seed) != 0) {
+            (void)fprintf(stderr, "--seed takes a number, not '%s'\n",
+                          raw->seed);
+            result = -1;
+        }
+        free(raw->set);
+        free(raw->seed);
+        raw->set = raw->seed = NULL;
+    }
+    if (option < -1) {
+        (void)fprintf(stderr, "%s: %s\n",
+                      poptBadOption(context, POPT_BADOPTION_NOALIAS),
+                      poptStrerror(option));
+        result = -1;
+    }
+    return result;
+}
+
+static int run(poptContext context, raw_options *raw, suite_options *options)
+{
+    const char *path;
+
+    if (take_options(context, raw, options) != 0)
+        return 2;
+    path = poptGetArg(context);
+    if ((path == NULL && !options->list) || poptPeekArg(context) != NULL ||
+        (raw->quick && options->full) || raw->device < -1 || raw->threads < 0) {
+        poptPrintUsage(context, stderr, 0);
+        return 2;
+    }
+    options->path = path;
+    options->device = raw->device;
+    options->threads = (uint32_t)raw->threads;
+    options->variant = raw->variant;
+    options->filter = raw->filter;
+    crash_install();
+    return suite_main(options);
+}
+
+int main(int argc, const char **argv)
+{
+    suite_options options = { .seed = 1 };
+    raw_options raw = { .device = -1 };
+    const struct poptOption table[] = {
+        { "quick", 0, POPT_ARG_NONE, &raw.quick, 0,
+          "A minute's worth of cases (the default)", NULL },
+        { "full", 0, POPT_ARG_NONE, &options.full, 0, "More and larger cases",
+          NULL },
+        { "seed", 0, POPT_ARG_STRING, &raw.seed, OPTION_SEED,
+          "Of the random cases (default 1)", "N" },
+        { "device", 0, POPT_ARG_INT, &raw.device, 0,
+          "Test only device number N", "N" },
+        { "variant", 0, POPT_ARG_STRING, &raw.variant, 0,
+          "Test only variants of this name", "NAME" },
+        { "filter", 0, POPT_ARG_STRING, &raw.filter, 0,
+          "Test only groups and cases whose description has TEXT", "TEXT" },
+        { "set", 0, POPT_ARG_STRING, &raw.set, OPTION_SET,
+          "Open devices with this setting; may be repeated", "KEY=VALUE" },
+        { "threads", 0, POPT_ARG_INT, &raw.threads, 0,
+          "Thread budget (default: processors online)", "N" },
+        { "list", 0, POPT_ARG_NONE, &options.list, 0,
+          "List the cases, run nothing", NULL },
+        { "json", 0, POPT_ARG_NONE, &options.json, 0,
+          "Print the report as JSON", NULL },
+        { "verbose", 'v', POPT_ARG_NONE, &options.verbose, 0,
+          "Show all log lines of the plugin", NULL },
+        POPT_AUTOHELP POPT_TABLEEND
+    };
+    poptContext context =
+        poptGetContext("cellgate-conform", argc, argv, table, 0);
+    int status;
+
+    poptSetOtherOptionHelp(context, "[OPTION...] PLUGIN.so");
+    status = run(context, &raw, &options);
+    for (size_t i = 0; i < options.setting_count; i++) {
+        free(options.settings[i].key);
+        free(options.settings[i].value);
+    }
+    free(options.settings);
+    free(raw.variant);
+    free(raw.filter);
+    poptFreeContext(context);
+    return status;
+}
