@@ -15,7 +15,8 @@ typedef struct execution {
     guarded h0[CASE_MAX_OPS], c0[CASE_MAX_OPS];
     guarded h[CASE_MAX_OPS], c[CASE_MAX_OPS];
     cellgate_lstm_state states[CASE_MAX_OPS];
-    cellgate_run run; /* hand this to the plugin; it points into the above */
+    cellgate_segment_run
+        run; /* hand this to the plugin; it points into the above */
 } execution;
 
 /*

@@ -310,7 +310,8 @@ static float *element(const cellgate_sequence *s, int64_t b, int64_t t)
     return (float *)s->data + b * s->batch_stride + t * s->time_stride;
 }
 
-static void run_row(cellgate_plan *plan, const cellgate_run *run, int64_t b)
+static void run_row(cellgate_plan *plan, const cellgate_segment_run *run,
+                    int64_t b)
 {
     static const cellgate_lstm_state none = { NULL, NULL, NULL, NULL };
     const cellgate_lstm_state *state =
@@ -340,10 +341,11 @@ static void run_row(cellgate_plan *plan, const cellgate_run *run, int64_t b)
         store(state->c + b * n, plan->c, n);
 }
 
-static cellgate_status run(cellgate_plan *plan, const cellgate_run *given,
+static cellgate_status run(cellgate_plan *plan,
+                           const cellgate_segment_run *given,
                            cellgate_error *error)
 {
-    cellgate_run r = { .struct_size = sizeof r };
+    cellgate_segment_run r = { .struct_size = sizeof r };
 
     if (!cellgate_struct_known(given, sizeof r))
         return cellgate_refuse(error, CELLGATE_REASON_FIELD,
