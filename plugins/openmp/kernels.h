@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels.h: the kernels, in terms of the vector that a vec_ header defines.
+ * Each kernels_<level>.c includes it once, after that header, with
+ *
+ *   KERNELS_TABLE  the table to define, KERNELS_NAME  its name
+ *
+ * A tile is `rows` rows by one panel: 4 * rows vectors of sums, held in
+ * registers over the whole depth. `rows` is a constant in every inlined copy.
+ * A row's sums never meet another row's, so a NaN stays in its row.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "plugins/openmp/activation.h"
+#include "plugins/openmp/levels.h"
+#include "plugins/openmp/vec_math.h"
+
+#define PANEL (4 * (int64_t)VF_WIDTH)
+
+#define INLINE static inline __attribute__((always_inline))
+#define NOINLINE static __attribute__((noinline))
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#define UNROLL_DEPTH _Pragma("clang loop unroll_count(4)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#define UNROLL_DEPTH _Pragma("GCC unroll 4")
+#endif
+
+/* ---- Products ---------------------------------------------------------- */
+
+INLINE void accumulate_rows(vf sum[][4], const int rows, const float *const *in,
+                            const float *panel, int64_t depth)
+{
+    const float *from[VF_TILE];
+    int64_t k;
+    int r, g;
+
+    UNROLL
+    for (r = 0; r < rows; r++)
+        from[r] = in[r];
+    UNROLL_DEPTH
+    for (k = 0; k < depth; k++) {
+        vf value[VF_TILE];
+
+        UNROLL
+        for (r = 0; r < rows; r++)
+            value[r] = vf_set(from[r][k]);
+        UNROLL
+        for (g = 0; g < 4; g++) {
+            vf weight = vf_load(panel + k * PANEL + g * VF_WIDTH);
+
+            UNROLL
+            for (r = 0; r < rows; r++)
+                sum[r][g] = vf_fma(value[r], weight, sum[r][g]);
+        }
+    }
+}
+
+/*
+ * One row alone has four sums, too few to hide the latency of an addition: odd
+ * depths get four sums of their own.
+ */
+INLINE void accumulate_row(vf sum[4], const float *in, const float *panel,
+                           int64_t depth)
+{
+    vf odd[4];
+    int64_t k;
+    int g;
+
+    UNROLL
+    for (g = 0; g < 4; g++)
+        odd[g] = vf_set(0);
+    for (k = 0; k + 1 < depth; k += 2) {
+        vf even_value = vf_set(in[k]), odd_value = vf_set(in[k + 1]);
+
+        UNROLL
+        for (g = 0; g < 4; g++) {
+            const float *weight = panel + k * PANEL + g * VF_WIDTH;
+
+            sum[g] = vf_fma(even_value, vf_load(weight), sum[g]);
+            odd[g] = vf_fma(odd_value, vf_load(weight + PANEL), odd[g]);
+        }
+    }
+    if (k < depth) {
+        vf value = vf_set(in[k]);
+
+        UNROLL
+        for (g = 0; g < 4; g++)
+            sum[g] = vf_fma(value, vf_load(panel + k * PANEL + g * VF_WIDTH),
+                            sum[g]);
+    }
+    UNROLL
+    for (g = 0; g < 4; g++)
+        sum[g] = vf_add(sum[g], odd[g]);
+}
+
+INLINE void accumulate(vf sum[][4], const int rows, const float *const *in,
+                       const struct cpu_matrix *matrix, int64_t panel)
+{
+    const float *weights = matrix->panels + panel * matrix->depth * PANEL;
+
+    if (rows == 1)
+        accumulate_row(sum[0], in[0], weights, matrix->depth);
+    else
+        accumulate_rows(sum, rows, in, weights, matrix->depth);
+}
+
+INLINE void start_from_bias(vf sum[][4], const int rows,
+                            const struct cpu_matrix *matrix, int64_t panel)
+{
+    int r, g;
+
+    UNROLL
+    for (g = 0; g < 4; g++) {
+        vf bias = vf_load(matrix->bias + panel * PANEL + g * VF_WIDTH);
+
+        UNROLL
+        for (r = 0; r < rows; r++)
+            sum[r][g] = bias;
+    }
+}
+
+/* Stores up to one vector, of which `count` lanes (1 or more) exist. */
+INLINE void store_within(float *to, vf a, int64_t count)
+{
+    if (count >= VF_WIDTH)
+        vf_store(to, a);
+    else
+        vf_store_some(to, a, count);
+}
+
+INLINE void product_tile(const struct cpu_product *p, int64_t panel,
+                         int64_t row, const int rows)
+{
+    vf sum[VF_TILE][4];
+    int r, g;
+
+    start_from_bias(sum, rows, p->matrix, panel);
+    accumulate(sum, rows, p->in + row, p->matrix, panel);
+    UNROLL
+    for (r = 0; r < rows; r++) {
+        float *to = p->out[row + r] + panel * PANEL;
+        int64_t left = p->columns - panel * PANEL;
+
+        UNROLL
+        for (g = 0; g < 4; g++, left -= VF_WIDTH)
+            if (left > 0)
+                store_within(to + g * VF_WIDTH, sum[r][g], left);
+    }
+}
+
+/* ---- The cell ---------------------------------------------------------- */
+
+NOINLINE vf activate_lanes(const cellgate_activation *activation, vf x)
+{
+    float lanes[VF_WIDTH];
+    int i;
+
+    vf_store(lanes, x);
+    for (i = 0; i < VF_WIDTH; i++)
+        lanes[i] = cpu_activation(activation, lanes[i]);
+    return vf_load(lanes);
+}
+
+NOINLINE vf activate_vector(const cellgate_activation *activation, vf x)
+{
+    const vf a = vf_set(activation->alpha), b = vf_set(activation->beta);
+    const vf zero = vf_set(0), one = vf_set(1), half = vf_set(0.5f);
+
+    switch (activation->kind) {
+    case CELLGATE_TANH:
+        return vf_tanh(x);
+    case CELLGATE_SIGMOID:
+        return vf_sigmoid(x);
+    case CELLGATE_LINEAR:
+        return x;
+    case CELLGATE_RELU:
+        return vf_max(zero, x);
+    case CELLGATE_LEAKY_RELU:
+        return vf_choose(vf_less(x, zero), vf_mul(a, x), x);
+    case CELLGATE_RELU6:
+        return vf_min(vf_set(6), vf_max(zero, x));
+    case CELLGATE_SILU:
+        return vf_mul(x, vf_sigmoid(x));
+    case CELLGATE_HARD_SIGMOID:
+        return vf_min(one, vf_max(zero, vf_fma(a, x, b)));
+    case CELLGATE_SPARSE_SIGMOID:
+        return vf_min(one, vf_max(zero, vf_fma(half, x, half)));
+    case CELLGATE_HARD_TANH:
+        return vf_min(one, vf_max(vf_set(-1), x));
+    case CELLGATE_AFFINE:
+        return vf_fma(a, x, b);
+    case CELLGATE_SCALED_TANH:
+        return vf_mul(a, vf_tanh(vf_mul(b, x)));
+    default:
+        return activate_lanes(activation, x);
+    }
+}
+
+/* Sums of the gates i, f, c, o to the new c and to o . hidden(c). */
+INLINE vf standard_cell(const vf sum[4], float *c)
+{
+    vf input = vf_mul(vf_sigmoid(sum[0]), vf_tanh(sum[2]));
+    vf state = vf_fma(vf_sigmoid(sum[1]), vf_load(c), input);
+
+    vf_store(c, state);
+    return vf_mul(vf_sigmoid(sum[3]), vf_tanh(state));
+}
+
+INLINE vf clipped(vf x, float clip)
+{
+    return clip == 0 ? x : vf_min(vf_set(clip), vf_max(vf_set(-clip), x));
+}
+
+NOINLINE vf general_cell(const struct cpu_cell *cell, int64_t panel,
+                         const float *sums, float *c)
+{
+    const cellgate_activation *act = cell->activations;
+    const float *peephole =
+        cell->peepholes ? cell->peepholes + panel * 3 * VF_WIDTH : NULL;
+    vf old = vf_load(c), i = vf_load(sums), f = vf_load(sums + VF_WIDTH);
+    vf g = vf_load(sums + 2 * VF_WIDTH), o = vf_load(sums + 3 * VF_WIDTH);
+
+    if (peephole) {
+        i = vf_fma(vf_load(peephole), old, i);
+        f = vf_fma(vf_load(peephole + VF_WIDTH), old, f);
+    }
+    i = activate_vector(&act[0], clipped(i, cell->clip));
+    if (cell->coupled)
+        f = vf_sub(vf_set(1), i);
+    else
+        f = activate_vector(&act[0], clipped(f, cell->clip));
+    g = activate_vector(&act[1], clipped(g, cell->clip));
+    old = vf_fma(f, old, vf_mul(i, g));
+    vf_store(c, old);
+    if (peephole)
+        o = vf_fma(vf_load(peephole + 2 * VF_WIDTH), old, o);
+    o = activate_vector(&act[0], clipped(o, cell->clip));
+    return vf_mul(o, activate_vector(&act[2], old));
+}
+
+INLINE void start_from_gates(vf sum[][4], const int rows,
+                             const struct cpu_step *s, int64_t panel,
+                             int64_t row)
+{
+    int r, g;
+
+    UNROLL
+    for (r = 0; r < rows; r++) {
+        const float *from =
+            s->gates + (row + r) * s->gates_stride + panel * PANEL;
+
+        UNROLL
+        for (g = 0; g < 4; g++)
+            sum[r][g] = vf_load(from + g * VF_WIDTH);
+    }
+}
+
+NOINLINE void general_cells(const struct cpu_step *s, int64_t panel,
+                            int64_t row, int rows, const float *sums)
+{
+    int64_t unit = panel * VF_WIDTH;
+    int r;
+
+    for (r = 0; r < rows; r++)
+        store_within(s->out[row + r] + unit,
+                     general_cell(s->cell, panel, sums + r * PANEL,
+                                  s->c + (row + r) * s->c_stride + unit),
+                     s->recurrent->columns - unit);
+}
+
+INLINE void step_tile(const struct cpu_step *s, int64_t panel, int64_t row,
+                      const int rows)
+{
+    vf sum[VF_TILE][4];
+    int64_t unit = panel * VF_WIDTH;
+    int r, g;
+
+    if (s->x) {
+        start_from_bias(sum, rows, s->kernel, panel);
+        accumulate(sum, rows, s->x + row, s->kernel, panel);
+    } else {
+        start_from_gates(sum, rows, s, panel, row);
+    }
+    accumulate(sum, rows, s->h + row, s->recurrent, panel);
+    if (s->cell->standard) {
+        UNROLL
+        for (r = 0; r < rows; r++)
+            store_within(
+                s->out[row + r] + unit,
+                standard_cell(sum[r], s->c + (row + r) * s->c_stride + unit),
+                s->recurrent->columns - unit);
+    } else {
+        float sums[VF_TILE * 4 * VF_WIDTH];
+
+        UNROLL
+        for (r = 0; r < rows; r++) {
+            UNROLL
+            for (g = 0; g < 4; g++)
+                vf_store(sums + r * PANEL + g * VF_WIDTH, sum[r][g]);
+        }
+        general_cells(s, panel, row, rows, sums);
+    }
+}
+
+/* ---- Tiles over a range ------------------------------------------------ */
+
+/*
+ * Calls tile(..., row, rows) over all rows, in tiles as equal as can be: four
+ * rows are two tiles of two rather than one of three and one of one.
+ */
+#define EACH_TILE(count, call)                                                 \
+    do {                                                                       \
+        int64_t row = 0, tiles = ((count) + VF_TILE - 1) / VF_TILE;            \
+                                                                               \
+        for (; tiles > 0; tiles--) {                                           \
+            int rows = (int)(((count)-row + tiles - 1) / tiles);               \
+                                                                               \
+            call;                                                              \
+            row += rows;                                                       \
+        }                                                                      \
+    } while (0)
+
+/* One copy of a tile function for each number of rows that a tile can have. */
+#define EACH_SIZE(function, argument)                                          \
+    do {                                                                       \
+        if (rows == 1)                                                         \
+            function(argument, panel, row, 1);                                 \
+        else if (rows == 2)                                                    \
+            function(argument, panel, row, 2);                                 \
+        else if (VF_TILE >= 3 && rows == 3)                                    \
+            function(argument, panel, row, VF_TILE >= 3 ? 3 : 1);              \
+    } while (0)
+
+static void product(const struct cpu_product *p)
+{
+    int64_t panel;
+
+    for (panel = p->first_panel; panel < p->end_panel; panel++)
+        EACH_TILE(p->rows, EACH_SIZE(product_tile, p));
+}
+
+static void step(const struct cpu_step *s)
+{
+    int64_t count = s->end_panel - s->first_panel, i;
+
+    for (i = 0; i < count; i++) {
+        int64_t panel =
+            s->descending ? s->end_panel - 1 - i : s->first_panel + i;
+
+        EACH_TILE(s->rows, EACH_SIZE(step_tile, s));
+    }
+}
+
+/* ---- Over one row ------------------------------------------------------ */
+
+static void activate(const cellgate_activation *activation, const float *x,
+                     float *y, int64_t count)
+{
+    float rest[VF_WIDTH] = { 0 };
+    int64_t i, j;
+
+    for (i = 0; i + VF_WIDTH <= count; i += VF_WIDTH)
+        vf_store(y + i, activate_vector(activation, vf_load(x + i)));
+    if (i == count)
+        return;
+    for (j = i; j < count; j++)
+        rest[j - i] = x[j];
+    vf_store_some(y + i, activate_vector(activation, vf_load(rest)), count - i);
+}
+
+static float row_largest(const float *row, int64_t count)
+{
+    vf most = vf_set(row[0]);
+    float largest;
+    int64_t i;
+
+    for (i = 0; i + VF_WIDTH <= count; i += VF_WIDTH)
+        most = vf_max(vf_load(row + i), most);
+    largest = vf_largest(most);
+    for (; i < count; i++)
+        largest = row[i] > largest ? row[i] : largest;
+    return largest;
+}
+
+static void softmax(float *row, int64_t count)
+{
+    const vf largest = vf_set(row_largest(row, count));
+    float rest[VF_WIDTH] = { 0 }, total;
+    vf sum = vf_set(0), scale;
+    int64_t i, j, whole = count - count % VF_WIDTH;
+
+    for (i = 0; i < whole; i += VF_WIDTH) {
+        vf e = vf_exp(vf_sub(vf_load(row + i), largest));
+
+        vf_store(row + i, e);
+        sum = vf_add(sum, e);
+    }
+    for (j = whole; j < count; j++)
+        rest[j - whole] = row[j];
+    vf_store(rest, vf_exp(vf_sub(vf_load(rest), largest)));
+    total = vf_total(sum);
+    for (j = whole; j < count; j++)
+        total += rest[j - whole];
+    scale = vf_set(1.0f / total);
+    for (i = 0; i < whole; i += VF_WIDTH)
+        vf_store(row + i, vf_mul(vf_load(row + i), scale));
+    for (j = whole; j < count; j++)
+        row[j] = rest[j - whole] * (1.0f / total);
+}
+
+const struct cpu_kernels KERNELS_TABLE = {
+    KERNELS_NAME, VF_WIDTH, VF_TILE, product, step, activate, softmax,
+};

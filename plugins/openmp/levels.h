@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * levels.h: the table of kernels, and the instruction sets that fill it.
+ *
+ * A level is one instruction set. Each has a small header that names its
+ * vector (vec_<level>.h) and one source file (kernels_<level>.c) that compiles
+ * kernels.h, the mathematics common to all levels, with that vector and with
+ * flags of its own. Nothing else in the plugin depends on an instruction set:
+ * the rest sees struct cpu_kernels.
+ *
+ * A new level is a vec_ header, a kernels_ file, a CELLGATE_LEVEL line in
+ * configure.ac and a row in levels.c. A new type of weights is a member beside
+ * `step` and `product`.
+ */
+#ifndef CELLGATE_OPENMP_LEVELS_H
+#define CELLGATE_OPENMP_LEVELS_H
+
+#include <stdbool.h>
+
+#include "cellgate/types.h"
+
+/*
+ * A matrix of weights, [depth][columns] before packing. With v the level's
+ * vector width, it lies in panels of 4v columns, each panel contiguous:
+ * [panel_count][depth][4][v], columns beyond the last one zero.
+ *
+ * In an LSTM's matrix, the four vectors of a panel are the gates i, f, c, o of
+ * the same v units, and panel_count covers the hidden size. In any other, they
+ * are 4v neighbouring columns.
+ */
+struct cpu_matrix {
+    const float *panels;
+    const float *bias; /* [panel_count][4][v]; zeros when there is none */
+    int64_t depth;
+    int64_t columns; /* of an LSTM's matrix: the hidden size */
+    int64_t panel_count;
+};
+
+/* out[r] = bias + in[r] * matrix, over a range of panels. */
+struct cpu_product {
+    const struct cpu_matrix *matrix;
+    const float *const *in; /* [rows], each of `depth` */
+    float *const *out;      /* [rows], each of `columns` */
+    int64_t columns;        /* stored; an LSTM's gates are stored padded */
+    int64_t rows;
+    int64_t first_panel;
+    int64_t end_panel;
+};
+
+/* What the cell computes beside the products; see cellgate_lstm. */
+struct cpu_cell {
+    cellgate_activation activations[3]; /* gate, cell, hidden */
+    const float *peepholes;             /* [panel][3][v], or NULL */
+    float clip;                         /* 0: none */
+    bool coupled;
+    bool standard; /* sigmoid, tanh, tanh and none of the above */
+};
+
+/*
+ * One step of one direction over a range of panels (units) and `rows` rows:
+ * products, activations and the update of c, fused. h is read whole and out is
+ * written in the range, so the two must be different memory.
+ */
+struct cpu_step {
+    const struct cpu_cell *cell;
+    const struct cpu_matrix *kernel;    /* carries the bias */
+    const struct cpu_matrix *recurrent; /* its bias is not read */
+    const float *const *x; /* [rows]; NULL: the input product is in gates */
+    const float *gates;    /* [rows][gates_stride], packed like a panel row */
+    int64_t gates_stride;
+    const float *const *h; /* [rows], each of recurrent->depth */
+    float *c;              /* [rows][c_stride], padded to whole vectors */
+    int64_t c_stride;
+    float *const *out; /* [rows], each of the hidden size */
+    int64_t rows;
+    int64_t first_panel;
+    int64_t end_panel;
+    bool descending; /* panels from the last one down */
+};
+
+struct cpu_kernels {
+    const char *name; /* as the key `level` spells it */
+    int64_t vector;   /* v: floats a vector */
+    int64_t tile;     /* rows computed together */
+    void (*product)(const struct cpu_product *product);
+    void (*step)(const struct cpu_step *step);
+    /* y[i] = activation(x[i]); x and y may be the same memory. */
+    void (*activate)(const cellgate_activation *activation, const float *x,
+                     float *y, int64_t count);
+    /* In place, over one row. */
+    void (*softmax)(float *row, int64_t count);
+};
+
+/* Every built level's table; kernels_<level>.c. */
+extern const struct cpu_kernels cpu_kernels_scalar;
+#ifdef LEVEL_AVX2
+extern const struct cpu_kernels cpu_kernels_avx2;
+#endif
+
+/* The values of the key `level`: "auto|scalar|..." with every known level. */
+#define CPU_LEVEL_CHOICES "auto|scalar|avx2"
+
+/*
+ * The kernels for a value of the key `level`; "auto" is the best level that
+ * this machine and its operating system can run. NULL: not built, or not
+ * usable here.
+ */
+const struct cpu_kernels *cpu_level(const char *name);
+
+#endif /* CELLGATE_OPENMP_LEVELS_H */
