@@ -49,7 +49,7 @@ struct cellgate_plan {
     void *memory;
 
     /* Of the run going on. */
-    const cellgate_run *run;
+    const cellgate_segment_run *run;
     bool own_samples; /* a lane a member, else one for all */
     bool rows_only;   /* the segment works on a row a sample throughout */
 };
@@ -272,7 +272,7 @@ static void sort_samples(int32_t *order, int64_t count, const int32_t *lengths)
 /* Gives each of `lanes` lanes every so manieth sample of the sorted batch. */
 static void deal(struct cellgate_plan *plan, uint32_t lanes)
 {
-    const cellgate_run *run = plan->run;
+    const cellgate_segment_run *run = plan->run;
     int64_t i, at = 0;
     uint32_t lane;
 
@@ -356,7 +356,7 @@ static void lstm_stage(const struct task *task, const struct cpu_stage *stage,
                        const struct cpu_source *x,
                        const struct cpu_target *result)
 {
-    const cellgate_run *run = task->plan->run;
+    const cellgate_segment_run *run = task->plan->run;
     const struct cpu_target y_last = { run->y_last.data,
                                        run->y_last.batch_stride, 0 };
     struct cpu_lstm_run lstm = {
@@ -386,7 +386,7 @@ static struct cpu_target target_of(const struct cellgate_plan *plan,
                                    uint32_t index)
 {
     const struct cpu_stage *stage = &plan->weights->stages[index];
-    const cellgate_run *run = plan->run;
+    const cellgate_segment_run *run = plan->run;
     bool rows = stage_is_rows(plan, stage);
     const cellgate_sequence *y = rows ? &run->y_last : &run->y;
 
@@ -467,7 +467,7 @@ static void work(void *context, uint32_t member)
 
 /* ---- Running ----------------------------------------------------------- */
 
-static cellgate_status check_lengths(const cellgate_run *run,
+static cellgate_status check_lengths(const cellgate_segment_run *run,
                                      cellgate_error *error)
 {
     int64_t b;
@@ -483,7 +483,8 @@ static cellgate_status check_lengths(const cellgate_run *run,
 }
 
 static cellgate_status check_run(const cellgate_plan *plan,
-                                 const cellgate_run *run, cellgate_error *error)
+                                 const cellgate_segment_run *run,
+                                 cellgate_error *error)
 {
     const int32_t dtype = plan->weights->table ? CELLGATE_I32 : CELLGATE_F32;
 
@@ -507,10 +508,10 @@ static cellgate_status check_run(const cellgate_plan *plan,
     return check_lengths(run, error);
 }
 
-cellgate_status cpu_run(cellgate_plan *plan, const cellgate_run *run,
+cellgate_status cpu_run(cellgate_plan *plan, const cellgate_segment_run *run,
                         cellgate_error *error)
 {
-    cellgate_run known = { .struct_size = sizeof known };
+    cellgate_segment_run known = { .struct_size = sizeof known };
     cellgate_status status;
 
     cellgate_struct_copy(&known, run);

@@ -27,7 +27,7 @@ cellgate_status cpu_plan_create(cellgate_device *device,
                                 const cellgate_shape *shape,
                                 cellgate_plan **plan, cellgate_error *error);
 void cpu_plan_destroy(cellgate_plan *plan);
-cellgate_status cpu_run(cellgate_plan *plan, const cellgate_run *run,
+cellgate_status cpu_run(cellgate_plan *plan, const cellgate_segment_run *run,
                         cellgate_error *error);
 
 #endif /* CELLGATE_OPENMP_PLAN_H */
