@@ -304,10 +304,14 @@ static cellgate_status refuse_key(const builder *b, const char *key, int line,
                                   cellgate_error *error)
 {
     cg_place place = place_at(b, line, key);
+    const cg_section *owner = cg_section_with_key(key);
     char known[256] = "";
     size_t at = 0;
     cg_suggestion meant;
 
+    if (owner != NULL)
+        return cg_complain(error, &place, "this key belongs in [%s], not here",
+                           owner->shown);
     cg_suggestion_init(&meant, key);
     for (size_t i = 0; i < b->section->key_count; i++) {
         const char *name = b->section->keys[i].key.name;
@@ -317,11 +321,6 @@ static cellgate_status refuse_key(const builder *b, const char *key, int line,
             at += (size_t)snprintf(known + at, sizeof known - at, "%s%s",
                                    i == 0 ? "" : ", ", name);
     }
-    for (size_t i = 0; i < cg_section_count; i++)
-        if (cg_section_key(&cg_sections[i], key) != NULL)
-            return cg_complain(error, &place,
-                               "this key belongs into [%s], not here",
-                               cg_sections[i].shown);
     if (meant.best != NULL)
         return cg_complain(error, &place, "unknown key; did you mean %.*s?",
                            meant.length, meant.best);

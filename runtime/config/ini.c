@@ -9,6 +9,8 @@
 
 #include "runtime/config/complaint.h"
 
+#define COLON "write \"key = value\", with = and not with :"
+
 /* A part of the text, not NUL-terminated. */
 typedef struct span {
     const char *start;
@@ -151,11 +153,11 @@ static void take_section(reader *r, span line)
     if (trim(rest).length > 0)
         REFUSE(r, "nothing may follow the section's ]; a comment goes on a "
                   "line of its own");
+    else if (trimmed.length == 0)
+        REFUSE(r, "the section has no name");
     else if (trimmed.length != name.length)
         REFUSE(r, "write [%.*s], without blanks inside the brackets",
                (int)(trimmed.length < 60 ? trimmed.length : 60), trimmed.start);
-    else if (name.length == 0)
-        REFUSE(r, "the section has no name");
     else if (name.length > CG_INI_SECTION_MAX)
         REFUSE(r, "the section's name has %zu bytes; at most %d are read",
                name.length, CG_INI_SECTION_MAX);
@@ -191,8 +193,11 @@ static void take_entry(reader *r, span line)
     char name[CG_INI_SECTION_MAX + 1];
 
     if (equals == NULL) {
-        REFUSE(r, "expected \"key = value\", \"[section]\", or a comment that "
-                  "begins with # or ;");
+        if (memchr(line.start, ':', line.length) != NULL)
+            REFUSE(r, COLON);
+        else
+            REFUSE(r, "expected \"key = value\", \"[section]\", or a comment "
+                      "that begins with # or ;");
         return;
     }
     r->key.start = line.start;
@@ -207,7 +212,7 @@ static void take_entry(reader *r, span line)
         return;
     }
     if (memchr(r->key.start, ':', r->key.length) != NULL) {
-        REFUSE(r, "write \"key = value\", with = and not with :");
+        REFUSE(r, COLON);
         return;
     }
     memcpy(name, r->key.start, r->key.length);

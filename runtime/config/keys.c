@@ -81,9 +81,9 @@ static const cg_key device_keys[] = {
 };
 
 const cg_section cg_sections[] = {
-    { "cellgate", "cellgate", 0, cellgate_keys, COUNT(cellgate_keys) },
-    { "scheduler", "scheduler", 0, scheduler_keys, COUNT(scheduler_keys) },
-    { "device", "device NAME", 1, device_keys, COUNT(device_keys) },
+    { "cellgate", "cellgate", false, cellgate_keys, COUNT(cellgate_keys) },
+    { "scheduler", "scheduler", false, scheduler_keys, COUNT(scheduler_keys) },
+    { "device", "device NAME", true, device_keys, COUNT(device_keys) },
 };
 const size_t cg_section_count = COUNT(cg_sections);
 
@@ -92,6 +92,14 @@ const cg_key *cg_section_key(const cg_section *section, const char *name)
     for (size_t i = 0; i < section->key_count; i++)
         if (strcmp(section->keys[i].key.name, name) == 0)
             return &section->keys[i];
+    return NULL;
+}
+
+const cg_section *cg_section_with_key(const char *name)
+{
+    for (size_t i = 0; i < cg_section_count; i++)
+        if (cg_section_key(&cg_sections[i], name) != NULL)
+            return &cg_sections[i];
     return NULL;
 }
 

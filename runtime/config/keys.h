@@ -33,7 +33,7 @@ typedef struct cg_key {
 typedef struct cg_section {
     const char *name;  /* "device" stands for [device NAME] */
     const char *shown; /* as written in messages: "device NAME" */
-    int per_device;    /* fills a cg_device_section, and leaves keys that are
+    bool per_device;   /* fills a cg_device_section, and leaves keys that are
                           not in the table to the device's plugin */
     const cg_key *keys;
     size_t key_count;
@@ -44,6 +44,8 @@ extern const size_t cg_section_count;
 
 /* NULL: the section has no such key. */
 const cg_key *cg_section_key(const cg_section *section, const char *name);
+/* The section that has such a key; NULL: none. */
+const cg_section *cg_section_with_key(const char *name);
 /* The section [device NAME]. */
 const cg_section *cg_section_device(void);
 

@@ -29,7 +29,7 @@ static cellgate_status fail_io(cellgate_error *error, const candidate *file,
                          file->origin);
 }
 
-/* Whether files of this kind are read: "" yes, else what it is. */
+/* Why a file of this kind is not read; NULL: it is. */
 static const char *kind_problem(mode_t mode, bool required)
 {
     if (S_ISREG(mode))
@@ -92,6 +92,13 @@ static ssize_t read_all(int fd, char *bytes, size_t limit)
     return (ssize_t)size;
 }
 
+static bool is_pipe(int fd)
+{
+    struct stat about;
+
+    return fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode);
+}
+
 static cellgate_status read_descriptor(int fd, const candidate *file,
                                        cg_config_text *text,
                                        cellgate_error *error)
@@ -110,6 +117,8 @@ static cellgate_status read_descriptor(int fd, const candidate *file,
     size = read_all(fd, bytes, CG_CONFIG_BYTES_MAX + 1);
     if (size < 0)
         return fail_io(error, file, strerror(errno));
+    if (size == 0 && is_pipe(fd)) /* not the default by mistake */
+        return fail_io(error, file, "nothing was written to this pipe");
     if (size > CG_CONFIG_BYTES_MAX)
         return cg_complain(error, &place,
                            "the file has more than %d bytes, so it is no "

@@ -10,6 +10,8 @@
 #include "runtime/config/suggest.h"
 #include "runtime/config/value.h"
 
+#define SECTION_NAME 64
+
 typedef struct setting {
     char *key;
     char *value; /* canonical */
@@ -64,20 +66,34 @@ static cellgate_status check_table(const cg_device_section *section,
     return CELLGATE_OK;
 }
 
+/* The place of an entry; `name` becomes the section's name as written. */
+static cg_place place_of(const cg_config *config,
+                         const cg_device_section *section,
+                         const cg_entry *entry, char *name, size_t name_size)
+{
+    cg_place place = { config->path, entry->line, name, entry->key };
+
+    (void)snprintf(name, name_size, "device %s", section->name);
+    return place;
+}
+
 static cellgate_status refuse_entry(const cg_config *config,
                                     const cg_device_section *section,
                                     const cg_entry *entry,
                                     const cellgate_key *keys, size_t count,
                                     cellgate_error *error)
 {
-    char name[64];
-    cg_place place = { config->path, entry->line, name, entry->key };
+    char name[SECTION_NAME];
+    cg_place place = place_of(config, section, entry, name, sizeof name);
     const cg_section *core = cg_section_device();
+    const cg_section *owner = cg_section_with_key(entry->key);
     char known[200] = "";
     size_t at = 0;
     cg_suggestion meant;
 
-    (void)snprintf(name, sizeof name, "device %s", section->name);
+    if (owner != NULL)
+        return cg_complain(error, &place, "this key belongs in [%s], not here",
+                           owner->shown);
     cg_suggestion_init(&meant, entry->key);
     for (size_t i = 0; i < core->key_count; i++)
         cg_suggestion_offer(&meant, core->keys[i].key.name,
@@ -137,16 +153,15 @@ static cellgate_status settle(const cg_config *config,
 
     if (!cg_value_parse(key, entry != NULL ? entry->value : key->default_text,
                         &value, problem, sizeof problem)) {
-        char name[64];
-        cg_place place = { config->path, 0, name, key->name };
+        char name[SECTION_NAME];
+        cg_place place;
 
         if (entry == NULL)
             return cellgate_fail(error, CELLGATE_BAD_PLUGIN,
                                  "plugin %s: the default of its key %s is "
                                  "wrong: %s",
                                  plugin_of(section), key->name, problem);
-        place.line = entry->line;
-        (void)snprintf(name, sizeof name, "device %s", section->name);
+        place = place_of(config, section, entry, name, sizeof name);
         return cg_complain(error, &place, "%s", problem);
     }
     out->key = strdup(key->name);
@@ -184,6 +199,29 @@ cellgate_status cg_settings_create(const cg_config *config,
     else
         cg_settings_destroy(made);
     return status;
+}
+
+bool cg_settings_unchecked(const cg_config *config,
+                           const cg_device_section *section, char *text,
+                           size_t text_size)
+{
+    cellgate_error message = CELLGATE_ERROR_INIT;
+    char name[SECTION_NAME];
+    char others[48] = "";
+    cg_place place;
+
+    if (section->entry_count == 0)
+        return false;
+    place = place_of(config, section, &section->entries[0], name, sizeof name);
+    if (section->entry_count > 1)
+        (void)snprintf(others, sizeof others,
+                       " (nor are %zu more keys of the section)",
+                       section->entry_count - 1);
+    (void)cg_complain(&message, &place,
+                      "not checked%s, because plugin %s cannot be used here",
+                      others, section->plugin);
+    (void)snprintf(text, text_size, "%s", message.text);
+    return true;
 }
 
 void cg_settings_destroy(cellgate_settings *settings)

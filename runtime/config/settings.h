@@ -37,7 +37,8 @@ typedef struct cg_device_section {
     char *name;
     char *plugin; /* name of the plugin */
     cg_enabled enabled;
-    char *match;   /* fnmatch() pattern over the description; NULL: any */
+    char *match;   /* fnmatch() pattern, no flags, over the name in the
+                      device's description; NULL: any */
     int64_t index; /* among the plugin's devices that match */
     int line;      /* of the section's header */
     cg_entry *entries;
@@ -67,6 +68,8 @@ typedef struct cg_config {
 /*
  * Finds the file as cellgate_runtime_options says, reads and checks it.
  * `path` NULL means look. BAD_CONFIG: error->text begins with "file:line: ".
+ * IO: a file that is named is not there, or one that is there cannot be read.
+ * INVALID: a path is given where cg_privileged().
  */
 cellgate_status cg_config_read(const char *path, cg_config **config,
                                cellgate_error *error);
@@ -87,6 +90,15 @@ cellgate_status cg_settings_create(const cg_config *config,
                                    cellgate_settings **settings,
                                    cellgate_error *error);
 void cg_settings_destroy(cellgate_settings *settings);
+/*
+ * One file serves machines with different devices, so the keys of a plugin that
+ * is not there cannot be checked, which is worth a warning and no error. Writes
+ * that warning, which begins with file:line, and returns true; false when the
+ * section has no such keys.
+ */
+bool cg_settings_unchecked(const cg_config *config,
+                           const cg_device_section *section, char *text,
+                           size_t text_size);
 /* The canonical value, or NULL for a key that was not declared. */
 const char *cg_settings_value(const cellgate_settings *settings,
                               const char *key);
