@@ -207,7 +207,7 @@ bool cg_settings_unchecked(const cg_config *config,
 {
     cellgate_error message = CELLGATE_ERROR_INIT;
     char name[SECTION_NAME];
-    char others[48] = "";
+    char others[80] = "";
     cg_place place;
 
     if (section->entry_count == 0)
