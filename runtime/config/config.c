@@ -261,7 +261,8 @@ static cellgate_status end_section(builder *b, cellgate_error *error)
         return CELLGATE_OK;
     place = place_at(b, b->device->line, "plugin");
     return cg_complain(error, &place,
-                       "missing; write plugin = NAME, such as plugin = openmp");
+                       "missing; write plugin = NAME, with a name that "
+                       "\"cellgate devices\" lists");
 }
 
 static cellgate_status begin_section(void *context, const char *name, int line,

@@ -316,8 +316,6 @@ cellgate_status cg_ini_read(const char *file, const char *text, size_t size,
                             cellgate_error *error)
 {
     reader r = { .file = file,
-                 .at = text,
-                 .end = text + size,
                  .events = events,
                  .context = context,
                  .status = CELLGATE_OK,
@@ -326,6 +324,8 @@ cellgate_status cg_ini_read(const char *file, const char *text, size_t size,
 
     if (size == 0)
         return CELLGATE_OK;
+    r.at = text;
+    r.end = text + size;
     skip_byte_order_mark(&r, size);
     refused = ini_parse_stream(read_line, &r, take_parsed, &r);
     if (r.status == CELLGATE_OK && r.pending)

@@ -18,8 +18,9 @@ static const char *check_plugin(const cg_value *value)
     const char *text = value->text;
 
     if (text[0] == '\0' || text[strspn(text, allowed)] != '\0')
-        return "the name of a plugin, such as openmp (folders go into "
-               "[cellgate] plugin_path)";
+        return "the name of a plugin, as \"cellgate devices\" lists it "
+               "(folders "
+               "go into [cellgate] plugin_path)";
     return NULL;
 }
 

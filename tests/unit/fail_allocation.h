@@ -2,7 +2,7 @@
 /*
  * Allocations that fail on purpose, for testing what happens then.
  *
- * A test program is linked with $(FAIL_ALLOCATION_LDFLAGS), which sends every
+ * A test program is linked with $(FAIL_ALLOCATION_WRAPS), which sends every
  * malloc(), calloc(), realloc(), strdup(), strndup(), aligned_alloc(),
  * posix_memalign() and free() of the program and of libcellgate-core through
  * this file. Memory that shared libraries allocate inside themselves is not

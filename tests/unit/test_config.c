@@ -195,18 +195,21 @@ static void bad_device_names_are_refused(void **state)
 static void a_device_needs_a_plugin(void **state)
 {
     static const char text[] = "t.ini:2: [device a] plugin: missing; write "
-                               "plugin = NAME, such as plugin = openmp";
+                               "plugin = NAME, with a name that \"cellgate "
+                               "devices\" lists";
 
     (void)state;
     refuses("\n[device a]\n", text);
     refuses("\n[device a]\nindex = 1\n[cellgate]\n", text);
     refuses("\n[device a]\nindex = 1\n[device b]\nplugin = x\n", text);
     refuses("[device a]\nplugin =\n",
-            "t.ini:2: [device a] plugin: expected the name of a plugin, such "
-            "as openmp (folders go into [cellgate] plugin_path), not \"\"");
+            "t.ini:2: [device a] plugin: expected the name of a plugin, as "
+            "\"cellgate devices\" lists it (folders go into [cellgate] "
+            "plugin_path), not \"\"");
     refuses("[device a]\nplugin = /lib/x.so\n",
-            "t.ini:2: [device a] plugin: expected the name of a plugin, such "
-            "as openmp (folders go into [cellgate] plugin_path), not "
+            "t.ini:2: [device a] plugin: expected the name of a plugin, as "
+            "\"cellgate devices\" lists it (folders go into [cellgate] "
+            "plugin_path), not "
             "\"/lib/x.so\"");
 }
 
