@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/plugin/table.h"
+#include "runtime/plugin/verdict_cache.h"
 
 bool cg_device_init(cg_device *device, cg_device_table *table, const char *name,
                     const char *plugin)
@@ -125,18 +126,47 @@ void cg_device_quarantine(cg_device *device, cellgate_status status,
 
 /* ---- Opening ----------------------------------------------------------- */
 
+/* Whether the plugin still offers what its verdict says. */
 static cellgate_status check_still_there(const cg_device *device,
                                          const cellgate_plugin *ops,
                                          cellgate_instance *instance,
                                          cellgate_error *error)
 {
+    cellgate_device_description now = { .struct_size = sizeof now };
     uint32_t count = ops->device_count(instance);
+    cellgate_status status;
 
-    if (device->index < count)
-        return CELLGATE_OK;
-    return cellgate_fail(error, CELLGATE_NO_DEVICE,
-                         "the plugin has %u devices now, %u when it was probed",
-                         count, device->found->verdict->device_count);
+    if (device->index >= count)
+        return cellgate_fail(error, CELLGATE_NO_DEVICE,
+                             "the plugin has %u devices now, and had %u when "
+                             "it was probed",
+                             count, device->found->verdict->device_count);
+    status = ops->device_describe(instance, device->index, &now, error);
+    if (status != CELLGATE_OK)
+        return status;
+    now.resource[sizeof now.resource - 1] = '\0';
+    if (strcmp(now.resource, device->description.resource) != 0)
+        return cellgate_fail(error, CELLGATE_NO_DEVICE,
+                             "the plugin's device %u is on %s now, and was on "
+                             "%s when it was probed",
+                             device->index, now.resource,
+                             device->description.resource);
+    return CELLGATE_OK;
+}
+
+/*
+ * What the plugin says now is not what the verdict says: a driver changed in a
+ * way that the cache couldn't see. The next runtime probes again.
+ */
+static void distrust(const cg_device *device)
+{
+    cg_verdict_cache *cache;
+
+    if (!device->found->cached)
+        return;
+    cache = cg_verdict_cache_open(&device->table->log);
+    cg_verdict_cache_drop(cache, device->found->path);
+    cg_verdict_cache_close(cache);
 }
 
 static cellgate_status open_device(cg_device *device, cellgate_error *error)
@@ -151,6 +181,8 @@ static cellgate_status open_device(cg_device *device, cellgate_error *error)
 
     if (status == CELLGATE_OK)
         status = check_still_there(device, ops, instance, error);
+    if (status != CELLGATE_OK)
+        distrust(device);
     if (status == CELLGATE_OK)
         status = cg_settings_create(config, device->section, ops->keys,
                                     ops->key_count, &settings, error);

@@ -6,9 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/plugin/admission.h"
 #include "runtime/plugin/cores.h"
+#include "runtime/plugin/probe.h"
 #include "runtime/plugin/table.h"
+#include "runtime/plugin/verdict_cache.h"
+
+/* Helpers at work at once: drivers wait for hardware more than they compute. */
+#define PROBES_AT_ONCE 4
 
 static cellgate_status no_memory(cellgate_error *error)
 {
@@ -46,26 +50,118 @@ static void log_verdicts(const cg_device_table *table)
     }
 }
 
+/* The files that no kept verdict answers for, probed. */
+typedef struct to_probe {
+    const char **paths;
+    cg_verdict **verdicts;
+    cg_file_identity *identities;
+    size_t *found; /* index in table->found */
+    size_t count;
+} to_probe;
+
+static void to_probe_finish(to_probe *files)
+{
+    size_t i;
+
+    for (i = 0; files->verdicts != NULL && i < files->count; i++)
+        cg_verdict_destroy(files->verdicts[i]);
+    free(files->paths);
+    free(files->verdicts);
+    free(files->identities);
+    free(files->found);
+}
+
+static bool to_probe_init(to_probe *files, size_t most)
+{
+    memset(files, 0, sizeof *files);
+    if (most == 0)
+        most = 1;
+    files->paths = calloc(most, sizeof *files->paths);
+    files->verdicts = calloc(most, sizeof *files->verdicts);
+    files->identities = calloc(most, sizeof *files->identities);
+    files->found = calloc(most, sizeof *files->found);
+    return files->paths != NULL && files->verdicts != NULL &&
+           files->identities != NULL && files->found != NULL;
+}
+
+static void look_up(cg_device_table *table, cg_verdict_cache *cache,
+                    to_probe *files)
+{
+    size_t i;
+
+    for (i = 0; i < table->search.file_count; i++) {
+        cg_found *found = &table->found[i];
+        cg_file_identity *identity = &files->identities[files->count];
+
+        found->verdict = cg_verdict_cache_get(cache, found->path, identity);
+        found->cached = found->verdict != NULL;
+        if (found->cached)
+            continue;
+        files->paths[files->count] = found->path;
+        files->found[files->count] = i;
+        files->count++;
+    }
+}
+
+static bool probe_all(cg_device_table *table, cg_verdict_cache *cache,
+                      to_probe *files)
+{
+    const cg_prober prober = { .helper = cg_probe_helper(),
+                               .timeout = table->config->probe_timeout,
+                               .thread_budget = table->threads,
+                               .at_once = PROBES_AT_ONCE };
+    size_t i;
+
+    cg_probe(&prober, files->paths, files->verdicts, files->count);
+    for (i = 0; i < files->count; i++) {
+        cg_found *found = &table->found[files->found[i]];
+        if (files->verdicts[i] == NULL)
+            return false;
+        cg_verdict_cache_put(cache, found->path, &files->identities[i],
+                             files->verdicts[i]);
+        found->verdict = files->verdicts[i];
+        files->verdicts[i] = NULL;
+    }
+    return true;
+}
+
+/* A verdict for every file, from the cache or a probe. */
+static cellgate_status form_verdicts(cg_device_table *table,
+                                     cellgate_error *error)
+{
+    cg_verdict_cache *cache = NULL;
+    to_probe files;
+    bool done = to_probe_init(&files, table->search.file_count);
+
+    if (done) {
+        if (table->config->probe_cache)
+            cache = cg_verdict_cache_open(&table->log);
+        look_up(table, cache, &files);
+        done = probe_all(table, cache, &files);
+        cg_verdict_cache_close(cache);
+    }
+    to_probe_finish(&files);
+    return done ? CELLGATE_OK : no_memory(error);
+}
+
 static cellgate_status find_plugins(cg_device_table *table,
                                     cellgate_error *error)
 {
     size_t count = table->search.file_count;
-    cg_admission admission = { .thread_budget = table->threads };
+    cellgate_status status;
     size_t i;
 
     table->found = calloc(count > 0 ? count : 1, sizeof *table->found);
     if (table->found == NULL)
         return no_memory(error);
     for (i = 0; i < count; i++) {
-        cg_found *found = &table->found[i];
-        found->path = table->search.files[i];
-        found->user.log = table->log;
-        found->user.thread_budget = table->threads;
-        found->verdict = cg_verdict_create();
-        if (found->verdict == NULL)
-            return no_memory(error);
-        cg_admit(found->path, &admission, found->verdict);
+        table->found[i].path = table->search.files[i];
+        table->found[i].user.log = table->log;
+        table->found[i].user.thread_budget = table->threads;
     }
+    status = form_verdicts(table, error);
+    if (status != CELLGATE_OK)
+        return status;
     refuse_duplicates(table);
     log_verdicts(table);
     return CELLGATE_OK;

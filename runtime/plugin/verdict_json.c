@@ -70,15 +70,17 @@ static bool take(char **to, const char *from)
 static bool key_from_json(const json_t *json, cellgate_key *key)
 {
     const char *name, *default_text, *help;
-    const char *choices = NULL;
+    const char *choices;
+    json_t *choices_json;
     json_int_t minimum, maximum;
     int type;
 
-    if (json_unpack((json_t *)json, "{s:s, s:i, s:s, s?s?, s:I, s:I, s:s}",
+    if (json_unpack((json_t *)json, "{s:s, s:i, s:s, s:o, s:I, s:I, s:s}",
                     "name", &name, "type", &type, "default", &default_text,
-                    "choices", &choices, "minimum", &minimum, "maximum",
+                    "choices", &choices_json, "minimum", &minimum, "maximum",
                     &maximum, "help", &help) != 0)
         return false;
+    choices = json_string_value(choices_json); /* NULL for null */
     key->struct_size = sizeof *key;
     key->type = type;
     key->minimum = minimum;
