@@ -281,9 +281,9 @@ static void step(cellgate_plan *plan, const float *x)
     multiply(x, lstm->input_size, weights->kernel, 4 * H, plan->gates);
     multiply(plan->h, H, weights->recurrent_kernel, 4 * H, plan->gates);
     for (k = 0; k < H; k++) {
-        plan->c[k] = activate(&activations[0], f[k]) * plan->c[k] +
-                     activate(&activations[0], i[k]) *
-                         activate(&activations[1], g[k]);
+        plan->c[k] =
+            activate(&activations[0], f[k]) * plan->c[k] +
+            activate(&activations[0], i[k]) * activate(&activations[1], g[k]);
         plan->h[k] = activate(&activations[0], o[k]) *
                      activate(&activations[2], plan->c[k]);
     }
