@@ -39,6 +39,9 @@ static cellgate_status find_target(const char *path, char **target,
 {
     struct stat status;
 
+    if (path[folder_length(path)] == '\0')
+        return cellgate_fail(error, CELLGATE_IO, "%s: names no file",
+                             path[0] == '\0' ? "an empty path" : path);
     *exists = stat(path, &status) == 0;
     if (*exists && !S_ISREG(status.st_mode))
         return cellgate_fail(error, CELLGATE_IO,

@@ -125,6 +125,11 @@ static cellgate_status parse_descr(parser *in, cg_npy_header *header)
         header->swapped = text[0] == '>' && !single;
         return CELLGATE_OK;
     }
+    if (length == 2 && text[1] == 'O')
+        return cellgate_refuse(in->error, CELLGATE_REASON_DTYPE,
+                               "%s: pickled Python objects are never read; "
+                               "convert to " DTYPES_TAKEN " with astype()",
+                               in->where);
     return cellgate_refuse(
         in->error, CELLGATE_REASON_DTYPE,
         "%s: dtype '%.*s' is not taken; convert to " DTYPES_TAKEN

@@ -34,7 +34,8 @@ static cellgate_status archive_failed(zip_error_t *cause, const char *where,
 
     if (zip_error_code_zip(cause) == ZIP_ER_MEMORY)
         status = CELLGATE_NO_MEMORY;
-    else if (zip_error_system_type(cause) == ZIP_ET_SYS)
+    else if (zip_error_system_type(cause) == ZIP_ET_SYS ||
+             zip_error_code_zip(cause) == ZIP_ER_NOENT)
         status = CELLGATE_IO;
     return cellgate_fail(error, status, "%s: %s", where,
                          zip_error_strerror(cause));
