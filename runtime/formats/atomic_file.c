@@ -19,6 +19,7 @@ struct cg_atomic_file {
     char *path;      /* what the caller named, for messages */
     char *target;    /* what is replaced: `path` with links followed */
     char *temporary; /* in the folder of `target` */
+    char *folder;    /* that folder */
     FILE *stream;
 };
 
@@ -102,6 +103,8 @@ static cellgate_status open_temporary(cg_atomic_file *file, mode_t mode,
 {
     int descriptor = create_temporary(file->target, &file->temporary);
 
+    if (descriptor < 0 && errno == ENOMEM)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY, "out of memory");
     if (descriptor < 0)
         return cellgate_fail(error, CELLGATE_IO,
                              "%s: no file can be made in its folder: %s",
@@ -119,6 +122,17 @@ static cellgate_status open_temporary(cg_atomic_file *file, mode_t mode,
     return CELLGATE_OK;
 }
 
+/* The folder of the target, as a path that can be opened. */
+static cellgate_status find_folder(cg_atomic_file *file, cellgate_error *error)
+{
+    size_t length = folder_length(file->target);
+
+    file->folder = length == 0 ? strdup(".") : strndup(file->target, length);
+    if (file->folder == NULL)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY, "out of memory");
+    return CELLGATE_OK;
+}
+
 cellgate_status cg_atomic_file_open(const char *path, cg_atomic_file **file,
                                     cellgate_error *error)
 {
@@ -132,6 +146,8 @@ cellgate_status cg_atomic_file_open(const char *path, cg_atomic_file **file,
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "out of memory");
     }
     status = find_target(path, &opened->target, &mode, &exists, error);
+    if (status == CELLGATE_OK)
+        status = find_folder(opened, error);
     if (status == CELLGATE_OK)
         status = open_temporary(opened, mode, exists, error);
     if (status != CELLGATE_OK) {
@@ -148,16 +164,10 @@ FILE *cg_atomic_file_stream(cg_atomic_file *file)
 }
 
 /* A rename is only as durable as the folder's own entry. */
-static void sync_folder(const char *target)
+static void sync_folder(const char *folder)
 {
-    size_t length = folder_length(target);
-    char *folder = length == 0 ? strdup(".") : strndup(target, length);
-    int descriptor;
+    int descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (folder == NULL)
-        return;
-    descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    free(folder);
     if (descriptor < 0)
         return;
     /* Not all file systems take it; the file itself is already safe. */
@@ -191,7 +201,7 @@ cellgate_status cg_atomic_file_commit(cg_atomic_file *file,
     if (cause == 0 && rename(file->temporary, file->target) != 0)
         cause = errno;
     if (cause == 0) {
-        sync_folder(file->target);
+        sync_folder(file->folder);
         free(file->temporary);
         file->temporary = NULL;
     } else {
@@ -210,6 +220,7 @@ void cg_atomic_file_abandon(cg_atomic_file *file)
         (void)fclose(file->stream);
     if (file->temporary != NULL)
         (void)unlink(file->temporary);
+    free(file->folder);
     free(file->temporary);
     free(file->target);
     free(file->path);

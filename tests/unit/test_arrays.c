@@ -14,6 +14,7 @@
 
 #include "cellgate/cellgate.h"
 #include "runtime/formats/convert.h"
+#include "tests/unit/fail_allocation.h"
 #include "tests/unit/scratch_folder.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -511,6 +512,54 @@ static void unwritable_folder(void **state)
     assert_non_null(strstr(error.text, "no-such-folder/t.npy"));
 }
 
+/* ---- Out of memory ------------------------------------------------------ */
+
+static cellgate_status read_attempt(void *context)
+{
+    cellgate_arrays *arrays = NULL;
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cellgate_status status = cellgate_arrays_read(context, &arrays, &error);
+
+    assert_true((status == CELLGATE_OK) == (arrays != NULL));
+    cellgate_arrays_destroy(arrays);
+    return status;
+}
+
+static void memory_runs_out_in_reading(void **state)
+{
+    (void)state;
+    /* The set, its list, a name, the header, the elements. */
+    assert_true(
+        fail_each_allocation(read_attempt, (void *)NUMPY_FILES "f4.npy") >= 5);
+    assert_true(fail_each_allocation(read_attempt,
+                                     (void *)NUMPY_FILES "fortran2.npy") >= 6);
+    assert_true(fail_each_allocation(read_attempt, (void *)NUMPY_FILES
+                                     "deflated.npz") >= 4 * COUNT(SEVERAL));
+}
+
+static cellgate_status write_attempt(void *context)
+{
+    cellgate_tensor tensors[] = { sound_tensor(), sound_tensor() };
+    const char *names[] = { "a", "b" };
+    const char *path = context;
+    size_t before = scratch_count();
+    cellgate_status status = cellgate_arrays_write(
+        path, names, tensors, strstr(path, ".npz") != NULL ? 2 : 1, NULL);
+
+    assert_int_equal(scratch_count(), before); /* no temporary file is left */
+    return status;
+}
+
+static void memory_runs_out_in_writing(void **state)
+{
+    const char *one = scratch_write("memory.npy", "x", 1);
+    const char *several = scratch_write("memory.npz", "x", 1);
+
+    (void)state;
+    assert_true(fail_each_allocation(write_attempt, (void *)one) >= 4);
+    assert_true(fail_each_allocation(write_attempt, (void *)several) >= 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -529,6 +578,8 @@ int main(void)
         cmocka_unit_test(names_and_counts_are_checked),
         cmocka_unit_test(file_is_untouched_after_an_error),
         cmocka_unit_test(unwritable_folder),
+        cmocka_unit_test(memory_runs_out_in_reading),
+        cmocka_unit_test(memory_runs_out_in_writing),
     };
     return cmocka_run_group_tests(tests, scratch_folder_setup,
                                   scratch_folder_teardown);
