@@ -68,8 +68,9 @@ typedef struct cellgate_runtime_options {
      * Configuration file. NULL: $CELLGATE_CONFIG, then
      * $XDG_CONFIG_HOME/cellgate/cellgate.ini (~/.config without the variable),
      * then SYSCONFDIR/cellgate/cellgate.ini, then the built-in default, in
-     * which every plugin found offers all its devices. The environment is
-     * ignored in a setuid or setgid program.
+     * which every plugin found offers all its devices. In a setuid or setgid
+     * program the environment is ignored and a file named here is INVALID:
+     * an error in it would show lines that the user may not read.
      */
     const char *config_path;
     /*

@@ -396,7 +396,8 @@ typedef struct cellgate_plugin {
     const char *version; /* of the plugin, for people */
     /* Differs between builds whose speed may differ; part of the fingerprint. */
     const char *build;
-    /* Keys taken in [device NAME]; NULL means none. */
+    /* Keys taken in [device NAME]; NULL means none. The struct_size of the
+       first is that of all of them. */
     const cellgate_key *keys;
     size_t key_count;
     /*

@@ -3,13 +3,13 @@
 
 #include "runtime/config/settings.h"
 
-#include <limits.h>
 #include <stdlib.h>
 
 #include "runtime/config/complaint.h"
 #include "runtime/config/ini.h"
 #include "runtime/config/keys.h"
 #include "runtime/config/locate.h"
+#include "runtime/config/store.h"
 #include "runtime/config/suggest.h"
 
 /* Keys of the core in one section; keys.c has far fewer. */
@@ -40,133 +40,6 @@ static cellgate_status no_memory(const builder *b, cellgate_error *error)
     return cellgate_fail(error, CELLGATE_NO_MEMORY,
                          "out of memory while reading configuration \"%s\"",
                          b->file);
-}
-
-/* ---- Storing values ----------------------------------------------------- */
-
-static void paths_free(char **paths, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        free(paths[i]);
-    free(paths);
-}
-
-static size_t count_colons(const char *text)
-{
-    size_t count = 0;
-
-    for (; *text != '\0'; text++)
-        count += *text == ':';
-    return count;
-}
-
-/* "/a:/b" as an array; in `problem` why not. */
-static cellgate_status store_paths(cg_config *config, const char *text,
-                                   char *problem, size_t problem_size)
-{
-    size_t count = 0;
-    char **paths;
-
-    if (*text == '\0')
-        return CELLGATE_OK;
-    paths = calloc(count_colons(text) + 1, sizeof *paths);
-    if (paths == NULL)
-        return CELLGATE_NO_MEMORY;
-    for (;;) {
-        size_t length = strcspn(text, ":");
-
-        if (*text != '/') {
-            (void)snprintf(problem, problem_size,
-                           "expected absolute folders separated by colons, not "
-                           "\"%.*s\"",
-                           (int)length, text);
-            paths_free(paths, count);
-            return CELLGATE_BAD_CONFIG;
-        }
-        paths[count] = strndup(text, length);
-        if (paths[count] == NULL) {
-            paths_free(paths, count);
-            return CELLGATE_NO_MEMORY;
-        }
-        count++;
-        if (text[length] == '\0')
-            break;
-        text += length + 1;
-    }
-    paths_free(config->plugin_paths, config->plugin_path_count);
-    config->plugin_paths = paths;
-    config->plugin_path_count = count;
-    return CELLGATE_OK;
-}
-
-static cellgate_status store_text(char **at, const char *text)
-{
-    char *copy = NULL;
-
-    if (*text != '\0' && (copy = strdup(text)) == NULL)
-        return CELLGATE_NO_MEMORY;
-    free(*at);
-    *at = copy;
-    return CELLGATE_OK;
-}
-
-/* Puts a checked value where the key's row says, in `owner`. */
-static cellgate_status store_value(builder *b, void *owner, const cg_key *key,
-                                   const cg_value *value, char *problem,
-                                   size_t problem_size)
-{
-    void *at = (char *)owner + key->offset;
-    int choice = (int)value->integer;
-    uint32_t count = (uint32_t)value->integer;
-    bool truth = value->integer != 0;
-
-    switch (key->store) {
-    case CG_STORE_CHOICE:
-        memcpy(at, &choice, sizeof choice);
-        return CELLGATE_OK;
-    case CG_STORE_BOOLEAN:
-        memcpy(at, &truth, sizeof truth);
-        return CELLGATE_OK;
-    case CG_STORE_SECONDS:
-        memcpy(at, &value->seconds, sizeof value->seconds);
-        return CELLGATE_OK;
-    case CG_STORE_INTEGER:
-        memcpy(at, &value->integer, sizeof value->integer);
-        return CELLGATE_OK;
-    case CG_STORE_COUNT:
-        memcpy(at, &count, sizeof count);
-        return CELLGATE_OK;
-    case CG_STORE_TEXT:
-        return store_text(at, value->text);
-    case CG_STORE_PATHS:
-        return store_paths(b->config, value->text, problem, problem_size);
-    }
-    return CELLGATE_INTERNAL;
-}
-
-_Static_assert(sizeof(cg_enabled) == sizeof(int) &&
-                   sizeof(cg_fallback) == sizeof(int) &&
-                   sizeof(cellgate_log_level) == sizeof(int),
-               "CG_STORE_CHOICE stores an int");
-
-/* Gives every key of a section its default. The table's defaults parse. */
-static cellgate_status store_defaults(builder *b, const cg_section *section,
-                                      void *owner)
-{
-    for (size_t i = 0; i < section->key_count; i++) {
-        const cg_key *key = &section->keys[i];
-        char problem[sizeof((cellgate_error *)0)->text];
-        cg_value value;
-        cellgate_status status;
-
-        if (!cg_value_parse(&key->key, key->key.default_text, &value, problem,
-                            sizeof problem))
-            return CELLGATE_INTERNAL;
-        status = store_value(b, owner, key, &value, problem, sizeof problem);
-        if (status != CELLGATE_OK)
-            return status;
-    }
-    return CELLGATE_OK;
 }
 
 /* ---- Sections ----------------------------------------------------------- */
@@ -247,7 +120,7 @@ static cellgate_status add_device(builder *b, const char *name, int line,
     if (b->device->name == NULL)
         return no_memory(b, error);
     config->device_count++; /* from here on the config frees it */
-    if (store_defaults(b, b->section, b->device) != CELLGATE_OK)
+    if (cg_store_defaults(b->section, b->device) != CELLGATE_OK)
         return no_memory(b, error);
     return CELLGATE_OK;
 }
@@ -381,7 +254,7 @@ static cellgate_status set_key(builder *b, const cg_key *key, const char *text,
     if (expected != NULL)
         return cg_complain(error, &place, "expected %s, not \"%s\"", expected,
                            text);
-    status = store_value(b, owner, key, &value, problem, sizeof problem);
+    status = cg_store_value(owner, key, &value, problem, sizeof problem);
     if (status == CELLGATE_BAD_CONFIG)
         return cg_complain(error, &place, "%s", problem);
     return status == CELLGATE_OK ? status : no_memory(b, error);
@@ -419,7 +292,7 @@ static cellgate_status build(builder *b, const char *text, size_t size,
         return no_memory(b, error);
     for (size_t i = 0; i < cg_section_count; i++)
         if (!cg_sections[i].per_device &&
-            store_defaults(b, &cg_sections[i], b->config) != CELLGATE_OK)
+            cg_store_defaults(&cg_sections[i], b->config) != CELLGATE_OK)
             return no_memory(b, error);
     status = cg_ini_read(b->file, text, size, &events, b, error);
     return status == CELLGATE_OK ? end_section(b, error) : status;
@@ -480,7 +353,7 @@ void cg_config_destroy(cg_config *config)
     for (size_t i = 0; i < config->device_count; i++)
         device_section_finish(&config->devices[i]);
     free(config->devices);
-    paths_free(config->plugin_paths, config->plugin_path_count);
+    cg_paths_free(config->plugin_paths, config->plugin_path_count);
     free(config->path);
     free(config);
 }

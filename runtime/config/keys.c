@@ -12,9 +12,7 @@ static const char *check_positive(const cg_value *value)
 
 static const char *check_plugin(const cg_value *value)
 {
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
-                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789_-.";
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789_-";
     const char *text = value->text;
 
     if (text[0] == '\0' || text[strspn(text, allowed)] != '\0')
@@ -74,7 +72,8 @@ static const cg_key device_keys[] = {
           "auto: if it works; yes: it must work; no: never"),
       CG_STORE_CHOICE, offsetof(cg_device_section, enabled), NULL },
     { KEY("match", CELLGATE_KEY_TEXT, "", NULL, 0, 0,
-          "pattern for the device's name (* ? [...]); without it any matches"),
+          "pattern for the device's name, vendor, driver, resource or "
+          "identity"),
       CG_STORE_TEXT, offsetof(cg_device_section, match), check_match },
     { KEY("index", CELLGATE_KEY_INTEGER, "0", NULL, 0, 65535,
           "which of the plugin's devices that match, from 0"),

@@ -201,29 +201,6 @@ cellgate_status cg_settings_create(const cg_config *config,
     return status;
 }
 
-bool cg_settings_unchecked(const cg_config *config,
-                           const cg_device_section *section, char *text,
-                           size_t text_size)
-{
-    cellgate_error message = CELLGATE_ERROR_INIT;
-    char name[SECTION_NAME];
-    char others[80] = "";
-    cg_place place;
-
-    if (section->entry_count == 0)
-        return false;
-    place = place_of(config, section, &section->entries[0], name, sizeof name);
-    if (section->entry_count > 1)
-        (void)snprintf(others, sizeof others,
-                       " (nor are %zu more keys of the section)",
-                       section->entry_count - 1);
-    (void)cg_complain(&message, &place,
-                      "not checked%s, because plugin %s cannot be used here",
-                      others, section->plugin);
-    (void)snprintf(text, text_size, "%s", message.text);
-    return true;
-}
-
 void cg_settings_destroy(cellgate_settings *settings)
 {
     if (settings == NULL)

@@ -37,8 +37,9 @@ typedef struct cg_device_section {
     char *name;
     char *plugin; /* name of the plugin */
     cg_enabled enabled;
-    char *match;   /* fnmatch() pattern, no flags, over the name in the
-                      device's description; NULL: any */
+    /* fnmatch() pattern, in any case, over the texts of the device's
+       description; NULL: any */
+    char *match;
     int64_t index; /* among the plugin's devices that match */
     int line;      /* of the section's header */
     cg_entry *entries;
@@ -90,15 +91,6 @@ cellgate_status cg_settings_create(const cg_config *config,
                                    cellgate_settings **settings,
                                    cellgate_error *error);
 void cg_settings_destroy(cellgate_settings *settings);
-/*
- * One file serves machines with different devices, so the keys of a plugin that
- * is not there cannot be checked, which is worth a warning and no error. Writes
- * that warning, which begins with file:line, and returns true; false when the
- * section has no such keys.
- */
-bool cg_settings_unchecked(const cg_config *config,
-                           const cg_device_section *section, char *text,
-                           size_t text_size);
 /* The canonical value, or NULL for a key that was not declared. */
 const char *cg_settings_value(const cellgate_settings *settings,
                               const char *key);

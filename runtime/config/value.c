@@ -270,18 +270,14 @@ static void choices_write(const char *choices, char *text, size_t size)
 {
     size_t at = 0;
 
-    if (size > 0)
-        text[0] = '\0';
-    while (choices != NULL && *choices != '\0' && at < size) {
+    text[0] = '\0';
+    while (*choices != '\0' && at < size) {
         size_t length = strcspn(choices, "|");
         const char *rest = choices + length + (choices[length] == '|');
-        const char *joint = *rest == '\0'               ? ""
-                            : strchr(rest, '|') != NULL ? ", "
-                                                        : " or ";
-        int written = snprintf(text + at, size - at, "%.*s%s", (int)length,
-                               choices, joint);
+        const char *joint = strchr(rest, '|') != NULL ? ", " : " or ";
 
-        at += written > 0 ? (size_t)written : 0;
+        at += (size_t)snprintf(text + at, size - at, "%.*s%s", (int)length,
+                               choices, *rest != '\0' ? joint : "");
         choices = rest;
     }
 }
@@ -289,7 +285,6 @@ static void choices_write(const char *choices, char *text, size_t size)
 static void expected_write(const cellgate_key *key, char *text, size_t size)
 {
     char bounds[64] = "";
-    char list[160];
 
     if (key->minimum != 0 || key->maximum != 0)
         (void)snprintf(bounds, sizeof bounds, " from %" PRId64 " to %" PRId64,
@@ -317,8 +312,7 @@ static void expected_write(const cellgate_key *key, char *text, size_t size)
                        CG_VALUE_SECONDS_MAX);
         return;
     case CELLGATE_KEY_CHOICE:
-        choices_write(key->choices, list, sizeof list);
-        (void)snprintf(text, size, "%s", list);
+        choices_write(key->choices != NULL ? key->choices : "", text, size);
         return;
     }
     (void)snprintf(text, size,

@@ -206,6 +206,10 @@ static void a_device_needs_a_plugin(void **state)
             "t.ini:2: [device a] plugin: expected the name of a plugin, as "
             "\"cellgate devices\" lists it (folders go into [cellgate] "
             "plugin_path), not \"\"");
+    refuses("[device a]\nplugin = Openmp\n",
+            "t.ini:2: [device a] plugin: expected the name of a plugin, as "
+            "\"cellgate devices\" lists it (folders go into [cellgate] "
+            "plugin_path), not \"Openmp\"");
     refuses("[device a]\nplugin = /lib/x.so\n",
             "t.ini:2: [device a] plugin: expected the name of a plugin, as "
             "\"cellgate devices\" lists it (folders go into [cellgate] "

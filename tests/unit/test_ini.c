@@ -133,6 +133,8 @@ static void takes_line_ends_and_marks(void **state)
             "t.ini:3: the section's closing ] is missing");
     refuses("\xFF\xFE[\n", "t.ini:1: this is UTF-16 text; save the file as "
                            "UTF-8");
+    refuses("\xFF\xFE", "t.ini:1: this is UTF-16 text; save the file as "
+                        "UTF-8");
     refuses("\xFE\xFF[\n", "t.ini:1: this is UTF-16 text; save the file as "
                            "UTF-8");
 }

@@ -208,30 +208,6 @@ static void a_wrong_table_is_the_plugins_mistake(void **state)
                     "least 64 are needed");
 }
 
-static void keys_of_absent_plugins_warn(void **state)
-{
-    cg_config *config = parse("");
-    char text[300] = "";
-
-    (void)state;
-    assert_false(
-        cg_settings_unchecked(config, config->devices, text, sizeof text));
-    cg_config_destroy(config);
-    config = parse("heat = 1\n");
-    assert_true(
-        cg_settings_unchecked(config, config->devices, text, sizeof text));
-    assert_string_equal(text, "t.ini:3: [device d] heat: not checked, because "
-                              "plugin p cannot be used here");
-    cg_config_destroy(config);
-    config = parse("heat = 1\ncold = 2\ntepid = 3\n");
-    assert_true(
-        cg_settings_unchecked(config, config->devices, text, sizeof text));
-    assert_string_equal(text, "t.ini:3: [device d] heat: not checked (nor are "
-                              "2 more keys of the section), because plugin p "
-                              "cannot be used here");
-    cg_config_destroy(config);
-}
-
 static cellgate_status create_and_destroy(void *context)
 {
     const cg_config *config = context;
@@ -265,7 +241,6 @@ int main(void)
         cmocka_unit_test(mistakes_are_explained),
         cmocka_unit_test(longer_rows_are_stepped_over),
         cmocka_unit_test(a_wrong_table_is_the_plugins_mistake),
-        cmocka_unit_test(keys_of_absent_plugins_warn),
         cmocka_unit_test(survives_failing_allocations),
     };
 

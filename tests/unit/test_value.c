@@ -61,7 +61,7 @@ static void booleans(void **state)
     static const char *const yes[] = {
         "yes", "true", "on", "1", "Yes", "TRUE"
     };
-    static const char *const no[] = { "no", "false", "off", "0", "No", "OFF" };
+    static const char *const no[] = { "no", "FALSE", "off", "0", "No", "OFF" };
     static const char *const wrong[] = { "",   "2",   "y",  "yess",
                                          "ye", "onn", "00", NULL };
     cellgate_key key = key_of(CELLGATE_KEY_BOOLEAN);
@@ -186,6 +186,7 @@ static void seconds(void **state)
                                          "1000000001",
                                          "277778 h",
                                          "1.0000000000000001",
+                                         "0.0000000000000001",
                                          "1234567890123456",
                                          NULL };
     cellgate_key key = key_of(CELLGATE_KEY_SECONDS);
