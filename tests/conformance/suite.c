@@ -7,6 +7,15 @@
 
 const suite_group suite_groups[] = {
     { "shapes", "minimum profile: edge and random shapes", 0, group_shapes },
+    { "lengths", "full, ragged, with zeros, all zero", 0, group_lengths },
+    { "layouts", "batch-major, time-major, padded", 0, group_layouts },
+    { "outputs", "every set of outputs", 0, group_outputs },
+    { "attributes", "directions, peepholes, clip ...", 0, group_attributes },
+    { "activations", "every pair of activations", 0, group_activations },
+    { "values", "large, saturating and denormal", 0, group_values },
+    { "nonfinite", "NaN and infinity in one row", 0, group_nonfinite },
+    { "ops", "dense, embedding, softmax", 0, group_ops },
+    { "chains", "stacks and mixed chains", 0, group_chains },
     { NULL, NULL, 0, NULL },
 };
 

@@ -36,9 +36,10 @@ void oracle_factors(oracle_arithmetic *arithmetic, const double *from,
     double largest = noise->of_largest ? largest_of(from, count) : 0.0;
     for (int64_t i = 0; i < count; i++) {
         double share = noise->of_largest ? largest : from[i];
-        to[i] =
-            from[i] + share * random_between(&arithmetic->random,
-                                             -noise->operand, noise->operand);
+        double change = share * random_between(&arithmetic->random,
+                                               -noise->operand, noise->operand);
+        /* An infinity has no rounding error, and less an infinity is NaN. */
+        to[i] = isfinite(from[i]) ? from[i] + change : from[i];
     }
 }
 
