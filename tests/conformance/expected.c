@@ -103,6 +103,46 @@ static void note_changes(const expected *e, double *const *disturbed,
     }
 }
 
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The median of the changes that aren't zero; -1 without memory. */
+static double median_change(const double *changes, int64_t count)
+{
+    double *sorted = doubles(count), median = 0.0;
+    int64_t used = 0;
+
+    if (sorted == NULL)
+        return -1.0;
+    for (int64_t i = 0; i < count; i++)
+        if (changes[i] > 0.0)
+            sorted[used++] = changes[i];
+    qsort(sorted, (size_t)used, sizeof *sorted, by_size);
+    if (used > 0)
+        median = sorted[used / 2];
+    free(sorted);
+    return median;
+}
+
+static int changes_to_tolerances(const expected *e, int32_t tensor,
+                                 double *changes)
+{
+    const case_tensor *t = &e->data->tensors[tensor];
+    int64_t count = t->outer * t->batch;
+    double median = median_change(changes, count);
+
+    for (int64_t r = 0; r < count; r++) {
+        double change = changes[r] > median / 2 ? changes[r] : median / 2;
+        changes[r] = tolerance_of(
+            change, largest(e->values[tensor] + r * t->inner, NULL, t->inner));
+    }
+    return median < 0.0 ? -1 : 0;
+}
+
 int expected_need_class(expected *e, int32_t numeric)
 {
     const case_data *data = e->data;
@@ -119,18 +159,15 @@ int expected_need_class(expected *e, int32_t numeric)
         if (changes[i] == NULL || disturbed[i] == NULL)
             result = -1;
     }
-    for (int run = 0; run < TOLERANCE_RUNS && result == 0; run++) {
+    for (int run = 0; run < tolerance_runs(&data->c) && result == 0; run++) {
         oracle_noise noise = tolerance_noise(&data->c, numeric, run);
         result = run_oracle(data, disturbed, NULL, &noise);
         if (result == 0)
             note_changes(e, disturbed, changes);
     }
     for (int32_t i = 0; i < data->tensor_count; i++) {
-        const case_tensor *t = &data->tensors[i];
-        for (int64_t r = 0; r < t->outer * t->batch && result == 0; r++)
-            changes[i][r] =
-                tolerance_of(changes[i][r], largest(e->values[i] + r * t->inner,
-                                                    NULL, t->inner));
+        if (result == 0)
+            result = changes_to_tolerances(e, i, changes[i]);
         free(disturbed[i]);
     }
     return result;
@@ -269,6 +306,20 @@ static void compare_row(const expected *e, const results *r, int32_t numeric,
     }
 }
 
+static void check_finite(const expected *e, const results *r, int32_t tensor,
+                         int64_t outer_row, verdict *v)
+{
+    const case_tensor *t = &e->data->tensors[tensor];
+    place at = { e, tensor, outer_row, 0 };
+
+    for (at.element = 0; at.element < t->inner; at.element++) {
+        int64_t k = outer_row * t->inner + at.element;
+        if (!isfinite(r->values[tensor][k]))
+            note(v, &at, e->values[tensor][k], r->values[tensor][k], INFINITY,
+                 "not finite, though nothing overflows", 0.0);
+    }
+}
+
 verdict expected_compare(const expected *e, const results *r, int32_t numeric)
 {
     verdict v = { .tensor = -1 };
@@ -280,6 +331,8 @@ verdict expected_compare(const expected *e, const results *r, int32_t numeric)
             if (row == e->data->special_row ||
                 tolerance_comparable(&e->data->c, numeric, &e->rows[row]))
                 compare_row(e, r, numeric, i, k, &v);
+            else if (tolerance_finite(numeric, &e->rows[row]))
+                check_finite(e, r, i, k, &v);
         }
     }
     return v;
