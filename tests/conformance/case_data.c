@@ -351,3 +351,85 @@ void case_data_finish(case_data *data)
     }
     memset(data, 0, sizeof *data);
 }
+
+/* ---- Pieces ------------------------------------------------------------- */
+
+static void *copy_of(const void *from, int64_t count)
+{
+    float *copy = array(count, sizeof(float));
+
+    if (copy != NULL && count > 0)
+        memcpy(copy, from, (size_t)count * sizeof(float));
+    return copy;
+}
+
+static int slice_inputs(case_data *piece, const case_data *whole, int64_t from)
+{
+    const test_case *c = &piece->c;
+    int64_t width = whole->ids != NULL ? 1 : c->input_size;
+    const void *source =
+        whole->ids != NULL ? (const void *)whole->ids : (const void *)whole->x;
+    float *x = array(c->batch * c->steps * width, sizeof(float));
+
+    if (x == NULL)
+        return -1;
+    for (int64_t b = 0; b < c->batch && c->steps > 0; b++)
+        memcpy(x + b * c->steps * width,
+               (const float *)source + (b * whole->c.steps + from) * width,
+               (size_t)(c->steps * width) * sizeof(float));
+    if (whole->ids != NULL)
+        piece->ids = (int32_t *)(void *)x;
+    else
+        piece->x = x;
+    if (whole->lengths == NULL)
+        return 0;
+    piece->lengths = array(c->batch, sizeof(int32_t));
+    for (int64_t b = 0; b < c->batch && piece->lengths != NULL; b++) {
+        int64_t left = whole->lengths[b] - from;
+        piece->lengths[b] = (int32_t)(left < 0          ? 0
+                                      : left > c->steps ? c->steps
+                                                        : left);
+    }
+    return piece->lengths != NULL ? 0 : -1;
+}
+
+static int slice_states(case_data *piece, const case_data *whole,
+                        float *const *h, float *const *c)
+{
+    for (int32_t i = 0; i < piece->c.op_count; i++) {
+        const case_op *op = &piece->c.ops[i];
+        int64_t rows = op->directions * piece->c.batch;
+        const float *h0 = h != NULL && h[i] != NULL ? h[i] : whole->h0[i];
+        const float *c0 = c != NULL && c[i] != NULL ? c[i] : whole->c0[i];
+        if (op->kind != CELLGATE_OP_LSTM)
+            continue;
+        if (h0 != NULL) {
+            piece->h0[i] = copy_of(h0, rows * case_state_width(op));
+            if (piece->h0[i] == NULL)
+                return -1;
+        }
+        if (c0 != NULL) {
+            piece->c0[i] = copy_of(c0, rows * op->size);
+            if (piece->c0[i] == NULL)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+int case_data_slice(case_data *piece, const case_data *whole, int64_t from,
+                    int64_t to, float *const *h, float *const *c)
+{
+    memset(piece, 0, sizeof *piece);
+    piece->c = whole->c;
+    piece->c.steps = to - from;
+    piece->segment = whole->segment;
+    piece->structure = whole->structure;
+    piece->special_row = -1;
+    list_tensors(piece);
+    if (slice_inputs(piece, whole, from) == 0 &&
+        slice_states(piece, whole, h, c) == 0)
+        return 0;
+    case_data_finish(piece);
+    return -1;
+}

@@ -61,6 +61,15 @@ typedef struct case_data {
 int case_data_init(case_data *data, const test_case *c);
 void case_data_finish(case_data *data);
 
+/*
+ * The steps [from, to) of every row of `whole`, as a case of its own with the
+ * same weights: row lengths are what falls into the piece. Its initial states
+ * are copies of h[i] and c[i] (in the layout of h0 and c0, i the op), or those
+ * of `whole` where these are NULL. `whole` must outlive it. -1 without memory.
+ */
+int case_data_slice(case_data *piece, const case_data *whole, int64_t from,
+                    int64_t to, float *const *h, float *const *c);
+
 /* Length of a row, whether listed or not. */
 int64_t case_length(const case_data *data, int64_t row);
 

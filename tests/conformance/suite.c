@@ -6,6 +6,10 @@
 #include "tests/conformance/suite.h"
 
 const suite_group suite_groups[] = {
+    { "table", "entry, table and keys", 1, group_table },
+    { "devices", "description of the device", 0, group_devices },
+    { "variants", "lists of variants", 0, group_variants },
+    { "growth", "older and newer structs", 0, group_growth },
     { "shapes", "minimum profile: edge and random shapes", 0, group_shapes },
     { "lengths", "full, ragged, with zeros, all zero", 0, group_lengths },
     { "layouts", "batch-major, time-major, padded", 0, group_layouts },
@@ -16,6 +20,14 @@ const suite_group suite_groups[] = {
     { "nonfinite", "NaN and infinity in one row", 0, group_nonfinite },
     { "ops", "dense, embedding, softmax", 0, group_ops },
     { "chains", "stacks and mixed chains", 0, group_chains },
+    { "bounds", "reads and writes beyond the end", 0, group_bounds },
+    { "pieces", "state carried in pieces", 0, group_pieces },
+    { "plans", "one plan for many shapes", 0, group_plans },
+    { "threads", "several plans at once", 0, group_threads },
+    { "weights", "two sets of weights", 0, group_weights },
+    { "lifecycle", "made and freed many times", 0, group_lifecycle },
+    { "resident", "state that stays on the device", 0, group_resident },
+    { "optional", "breakdown, host memory", 0, group_optional },
     { NULL, NULL, 0, NULL },
 };
 
