@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The reader of Keras 3's .keras files, and of the same files as Keras 2.13 to
+ * 2.15 wrote them. Private to keras_*.c.
+ *
+ *   keras_config.c      the zip and what lies in it
+ *   keras_json.c        typed look-ups in a layer's configuration
+ *   keras_graph.c       Sequential and functional wiring, nested models
+ *   keras_layers.c      the table of layers, and the simple ones
+ *   keras_lstm.c        LSTM and Bidirectional
+ *   keras_activation.c  activations by name and as objects
+ *   keras_emit.c        adding nodes and values to the model
+ *   keras_weights.c     which dataset of model.weights.h5 is whose
+ *
+ * To support one more layer, write a builder and add an entry to the table in
+ * keras_layers.c. A builder gets a call: the layer's configuration, the tensors
+ * it is called on, and where its results go.
+ *
+ * MASKS travel with tensors as in Keras: a layer that supports masking passes
+ * its input's mask on, others drop it. Two things follow Keras by measurement,
+ * not by its documentation: an RNN called with initial_state as tensors does
+ * not look at the mask of its input (only at one given as mask=), but passes it
+ * on; and a functional model's configuration spells masks out as mask= with the
+ * operations NotEqual and Any, which the table takes for that purpose.
+ * One thing differs: an Embedding without mask_zero passes on the mask that a
+ * request gives with the ids, where Keras warns and drops it.
+ */
+#ifndef CELLGATE_RUNTIME_FORMATS_KERAS_H
+#define CELLGATE_RUNTIME_FORMATS_KERAS_H
+
+#include <jansson.h>
+
+#include "runtime/formats/h5.h"
+#include "runtime/model/model.h"
+
+/* Bounds on what a configuration may ask for; real models stay far below. */
+#define CG_KERAS_MAX_DEPTH 16    /* models inside models */
+#define CG_KERAS_MAX_CALLS 65536 /* of layers, all together */
+#define CG_KERAS_MAX_SWEEPS 1024 /* over the layers of a functional model */
+#define CG_KERAS_PLACE 256
+
+/* A symbolic tensor: a value of the model and the mask that goes with it. */
+typedef struct cg_keras_tensor {
+    int32_t value;
+    int32_t mask; /* CG_NO_VALUE: none */
+    /* It stands for `value` != `constant`, element by element, which only the
+       making of a mask may use. */
+    bool compared;
+    float constant;
+} cg_keras_tensor;
+
+/* A growing list of tensors. */
+typedef struct cg_keras_list {
+    cg_keras_tensor *items;
+    size_t count, room;
+} cg_keras_list;
+
+cellgate_status cg_keras_list_add(cg_keras_list *list, cg_keras_tensor tensor,
+                                  cellgate_error *error);
+void cg_keras_list_finish(cg_keras_list *list);
+
+/* Weights already read, and what is known of values; see keras_weights.c and
+   keras_emit.c. */
+typedef struct cg_keras_reader {
+    cellgate_model *model;
+    int keras_major; /* 3; 2 for files of tf.keras */
+    cg_h5 *h5;
+    json_t *loaded; /* path -> index into `weights` */
+    cg_weight *weights;
+    size_t weight_count, weight_room;
+    json_t *shared;   /* "id" of a layer in several places -> its path */
+    json_t *names;    /* of nodes and values in use */
+    cg_shape *shapes; /* by value number */
+    bool *claimed;    /* a model input that a layer has fixed the dtype of */
+    size_t shape_room;
+    size_t calls;
+} cg_keras_reader;
+
+typedef struct cg_keras_class cg_keras_class;
+
+/* A layer of the file. Strings are the configuration's or the caller's. */
+typedef struct cg_keras_layer {
+    cg_keras_reader *reader;
+    const cg_keras_class *class;
+    const json_t *json;   /* the whole object: class_name, config ... */
+    const json_t *config; /* its "config" */
+    const char *class_name;
+    const char *name;
+    char place[CG_KERAS_PLACE]; /* "layer 2 of 3, 'forecast' (LSTM)" */
+    const char *path;           /* of its group in the weights: "layers/lstm" */
+    const char *prefix; /* of names, for a nested model: "inner/" or "" */
+    int depth;          /* models around it */
+} cg_keras_layer;
+
+/* One call of a layer. */
+typedef struct cg_keras_call {
+    const cg_keras_layer *layer;
+    const char *name;     /* unique; what its node and main value are called */
+    cg_keras_list inputs; /* tensors among the positional arguments, flat */
+    cg_keras_list states; /* initial_state= */
+    const json_t *args;   /* positional arguments as written, or NULL */
+    cg_keras_tensor mask; /* mask=; value is CG_NO_VALUE without one */
+    cg_keras_list outputs;
+} cg_keras_call;
+
+typedef cellgate_status (*cg_keras_builder)(cg_keras_call *call,
+                                            cellgate_error *error);
+
+/* An entry of the table of layers. */
+struct cg_keras_class {
+    const char *name;
+    cg_keras_builder build;
+    /* Keys of its configuration that the builder honours, or that have no
+       effect at inference; NULL at the end. Others may only say null, false,
+       0 or "". */
+    const char *const *options;
+    uint32_t flags;
+};
+
+enum {
+    CG_KERAS_PER_STEP = 1u << 0,  /* TimeDistributed(it) is the same as it */
+    CG_KERAS_MODEL = 1u << 1,     /* holds layers of its own */
+    CG_KERAS_OPERATION = 1u << 2, /* an operation, not a layer */
+    CG_KERAS_INPUT = 1u << 3
+};
+
+/* Fills *error with "PLACE: text" and returns `status`. */
+CELLGATE_PRINTF_LIKE(4, 5)
+cellgate_status cg_keras_fail(cellgate_error *error, cellgate_status status,
+                              const cg_keras_layer *layer, const char *format,
+                              ...);
+
+/* ---- keras_layers.c ---------------------------------------------------- */
+
+/*
+ * Fills class, config, class_name, name and place of a layer from its JSON;
+ * reader, prefix and depth are set. `index` and `count` say its place in the
+ * model; `model` names a nested one, or is NULL. UNSUPPORTED: a class that is
+ * not in the table, or an option it doesn't know.
+ */
+cellgate_status cg_keras_layer_init(cg_keras_layer *layer, const json_t *json,
+                                    size_t index, size_t count,
+                                    const char *model, cellgate_error *error);
+/* The entry for a class of Keras's own; NULL for any other. */
+const cg_keras_class *cg_keras_find_class(const json_t *json);
+
+/* The call's only tensor. */
+cellgate_status cg_keras_only_input(const cg_keras_call *call,
+                                    cg_keras_tensor *tensor,
+                                    cellgate_error *error);
+
+/* ---- keras_lstm.c ------------------------------------------------------ */
+
+cellgate_status cg_keras_build_lstm(cg_keras_call *call, cellgate_error *error);
+cellgate_status cg_keras_build_bidirectional(cg_keras_call *call,
+                                             cellgate_error *error);
+extern const char *const cg_keras_lstm_options[];
+extern const char *const cg_keras_bidirectional_options[];
+
+/* ---- keras_graph.c ----------------------------------------------------- */
+
+/* The whole model: inputs, layers, outputs. */
+cellgate_status cg_keras_build_top(cg_keras_reader *reader, const json_t *json,
+                                   cellgate_error *error);
+/* A Sequential or functional model called as a layer. */
+cellgate_status cg_keras_build_model(cg_keras_call *call,
+                                     cellgate_error *error);
+
+/* ---- keras_activation.c ------------------------------------------------ */
+
+typedef struct cg_keras_activation {
+    bool softmax;
+    cellgate_activation elementwise; /* LINEAR with softmax */
+} cg_keras_activation;
+
+/* From a layer's configuration; absent or null is linear. */
+cellgate_status cg_keras_get_activation(const cg_keras_layer *layer,
+                                        const char *key,
+                                        cg_keras_activation *activation,
+                                        cellgate_error *error);
+/* From an activation layer: LeakyReLU, ReLU, ELU, Softmax, Activation. */
+cellgate_status cg_keras_layer_activation(const cg_keras_layer *layer,
+                                          const json_t *json,
+                                          cg_keras_activation *activation,
+                                          cellgate_error *error);
+
+/* ---- keras_json.c: of a layer's configuration --------------------------- */
+
+cellgate_status cg_keras_get_flag(const cg_keras_layer *layer, const char *key,
+                                  bool absent, bool *flag,
+                                  cellgate_error *error);
+/* A size: from 1 to CG_MAX_SIZE; it has to be there. */
+cellgate_status cg_keras_get_size(const cg_keras_layer *layer, const char *key,
+                                  int64_t *size, cellgate_error *error);
+/* A finite number. */
+cellgate_status cg_keras_get_number(const cg_keras_layer *layer,
+                                    const char *key, double absent,
+                                    float *number, cellgate_error *error);
+/* The dtype policy: any that keeps weights in floating point. */
+cellgate_status cg_keras_check_policy(const cg_keras_layer *layer,
+                                      cellgate_error *error);
+/* Refuses keys that neither `options` nor every layer has, unless they say
+   nothing. */
+cellgate_status cg_keras_check_options(const cg_keras_layer *layer,
+                                       const char *const *options,
+                                       cellgate_error *error);
+
+/* ---- keras_emit.c ------------------------------------------------------ */
+
+/* What value number the emitting of a node is to fill in. */
+#define CG_KERAS_NEW (-2)
+
+/*
+ * Adds a node of the call. Its kind, attributes, weights and inputs are set;
+ * of its outputs, those that are CG_KERAS_NEW become new values. The node is
+ * called after the call, with `suffix` (":reverse", or ""); output i likewise,
+ * with suffixes[i]. A name in use gets a number.
+ */
+cellgate_status cg_keras_emit(const cg_keras_call *call, cg_node *node,
+                              const char *suffix, const char *const *suffixes,
+                              cellgate_error *error);
+/* The same for a kind of one output and no weights. */
+cellgate_status cg_keras_emit_simple(const cg_keras_call *call, cg_node *node,
+                                     const int32_t *inputs, size_t count,
+                                     const char *suffix, int32_t *value,
+                                     cellgate_error *error);
+/* Adds a result to the call's outputs. */
+cellgate_status cg_keras_return(cg_keras_call *call, int32_t value,
+                                int32_t mask, cellgate_error *error);
+
+/* A value for a model input, known by its shape. */
+cellgate_status cg_keras_add_input(cg_keras_reader *reader, const char *name,
+                                   int32_t dtype, int32_t rank,
+                                   const int64_t *shape,
+                                   cg_keras_tensor *tensor,
+                                   cellgate_error *error);
+/*
+ * Says that the call takes the tensor as F32 numbers or I32 ids. A model input
+ * becomes what its first user takes (Keras casts there).
+ */
+cellgate_status cg_keras_claim(const cg_keras_call *call,
+                               const cg_keras_tensor *tensor, int32_t dtype,
+                               cellgate_error *error);
+/* The mask that a comparison or a mask tensor stands for. */
+cellgate_status cg_keras_make_mask(const cg_keras_call *call,
+                                   const cg_keras_tensor *tensor, int32_t *mask,
+                                   cellgate_error *error);
+/* Extent of the last axis; it has to be known. */
+cellgate_status cg_keras_features(const cg_keras_call *call,
+                                  const cg_keras_tensor *tensor,
+                                  int64_t *features, cellgate_error *error);
+/* `wanted`, or with "_2", "_3" ... appended, never used before; lives as the
+   reader. NULL if there is no memory. */
+const char *cg_keras_unique_name(cg_keras_reader *reader, const char *wanted);
+
+/* ---- keras_weights.c --------------------------------------------------- */
+
+/* "layers/lstm_1" for a layer of this class among those before it, counted in
+   `counts` (class -> number so far); malloc'ed, NULL if there is no memory. */
+char *cg_keras_path(json_t *counts, const char *base, const json_t *layer);
+/* Fills reader->shared for a whole model. */
+cellgate_status cg_keras_find_shared(cg_keras_reader *reader,
+                                     const json_t *model,
+                                     cellgate_error *error);
+/* The path under which a layer's weights were saved. */
+const char *cg_keras_saved_path(const cg_keras_reader *reader,
+                                const json_t *layer, const char *path);
+/*
+ * Fills weights[0..] of a node from PATH/SUFFIX/vars/0.. : as many as the node
+ * has according to cg_node_weight() for slots `first` to `first` + count - 1.
+ */
+cellgate_status cg_keras_load(const cg_keras_layer *layer, const char *suffix,
+                              const cg_node *node, size_t first, size_t count,
+                              cg_weight *weights, cellgate_error *error);
+
+#endif

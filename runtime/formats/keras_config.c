@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is in a .keras file: a zip with metadata.json, config.json and
+ * model.weights.h5.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+#include <zip.h>
+
+#include "runtime/formats/formats.h"
+#include "runtime/formats/keras.h"
+
+#define MAX_MEMBERS 65536
+#define MAX_METADATA ((zip_uint64_t)1 << 20)
+#define MAX_CONFIG ((zip_uint64_t)1 << 27)
+/* Keras stores without packing, and trained weights hardly pack. */
+#define MAX_EXPANSION 20
+#define SMALL ((zip_uint64_t)1 << 26)
+
+/* A member's content; `bytes` has a NUL after it. */
+typedef struct member {
+    char *bytes;
+    size_t size;
+} member;
+
+/* ---- The zip ------------------------------------------------------------- */
+
+static cellgate_status open_zip(const cg_source *source, zip_t **zip,
+                                cellgate_error *error)
+{
+    const int fd = dup(source->fd);
+    int code = 0;
+
+    *zip = fd >= 0 && lseek(fd, 0, SEEK_SET) == 0 ? zip_fdopen(fd, 0, &code)
+                                                  : NULL;
+    if (*zip != NULL)
+        return CELLGATE_OK;
+    if (fd >= 0)
+        (void)close(fd);
+    if (code == ZIP_ER_MEMORY)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "out of memory while opening the zip");
+    return cellgate_fail(error, CELLGATE_BAD_FILE,
+                         "the zip is damaged or cut short");
+}
+
+/* Number of the member of that name; -1 without one. */
+static cellgate_status find_member(zip_t *zip, const char *name,
+                                   zip_int64_t *number, cellgate_error *error)
+{
+    const zip_int64_t count = zip_get_num_entries(zip, 0);
+
+    *number = -1;
+    if (count > MAX_MEMBERS)
+        return cellgate_fail(error, CELLGATE_BAD_FILE,
+                             "the zip has %lld members", (long long)count);
+    for (zip_int64_t i = 0; i < count; i++) {
+        const char *found = zip_get_name(zip, (zip_uint64_t)i, ZIP_FL_ENC_RAW);
+
+        if (found == NULL || strcmp(found, name) != 0)
+            continue;
+        if (*number != -1)
+            return cellgate_fail(error, CELLGATE_BAD_FILE,
+                                 "the zip has two members '%s'", name);
+        *number = i;
+    }
+    return CELLGATE_OK;
+}
+
+static cellgate_status check_member(const cg_source *source, const char *name,
+                                    const zip_stat_t *about, zip_uint64_t most,
+                                    cellgate_error *error)
+{
+    const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;
+
+    if ((about->valid & needed) != needed || about->comp_size > source->size)
+        return cellgate_fail(error, CELLGATE_BAD_FILE,
+                             "the zip's entry for %s is damaged", name);
+    if ((about->valid & ZIP_STAT_ENCRYPTION_METHOD) &&
+        about->encryption_method != ZIP_EM_NONE)
+        return cellgate_fail(error, CELLGATE_UNSUPPORTED, "%s is encrypted",
+                             name);
+    if (about->size > most ||
+        (about->size > SMALL && about->size / MAX_EXPANSION > about->comp_size))
+        return cellgate_fail(error, CELLGATE_BAD_FILE,
+                             "%s unpacks from %llu to %llu bytes: refused as a "
+                             "decompression bomb (store it without packing if "
+                             "it is not)",
+                             name, (unsigned long long)about->comp_size,
+                             (unsigned long long)about->size);
+    return CELLGATE_OK;
+}
+
+/* Exactly `size` bytes, and no more: reading past the end checks the CRC. */
+static bool read_whole(zip_file_t *file, char *bytes, size_t size)
+{
+    size_t done = 0;
+    char beyond;
+
+    while (done < size) {
+        const zip_int64_t got = zip_fread(file, bytes + done, size - done);
+
+        if (got <= 0)
+            return false;
+        done += (size_t)got;
+    }
+    return zip_fread(file, &beyond, 1) == 0;
+}
+
+static cellgate_status read_member(const cg_source *source, zip_t *zip,
+                                   zip_uint64_t number, const char *name,
+                                   zip_uint64_t most, member *content,
+                                   cellgate_error *error)
+{
+    zip_stat_t about;
+    zip_file_t *file;
+    cellgate_status status;
+
+    if (zip_stat_index(zip, number, 0, &about) != 0)
+        return cellgate_fail(error, CELLGATE_BAD_FILE,
+                             "the zip's entry for %s is damaged", name);
+    status = check_member(source, name, &about, most, error);
+    if (status != CELLGATE_OK)
+        return status;
+    file = zip_fopen_index(zip, number, 0);
+    if (file == NULL)
+        return cellgate_fail(error, CELLGATE_BAD_FILE, "%s: %s", name,
+                             zip_strerror(zip));
+    content->size = (size_t)about.size;
+    content->bytes = malloc(content->size + 1);
+    if (content->bytes == NULL)
+        status = cellgate_fail(error, CELLGATE_NO_MEMORY,
+                               "out of memory while reading %s", name);
+    else if (!read_whole(file, content->bytes, content->size))
+        status = cellgate_fail(error, CELLGATE_BAD_FILE,
+                               "%s is damaged or cut short", name);
+    else
+        content->bytes[content->size] = '\0';
+    (void)zip_fclose(file);
+    if (status != CELLGATE_OK) {
+        free(content->bytes);
+        *content = (member){ 0 };
+    }
+    return status;
+}
+
+/* A member that has to be there. */
+static cellgate_status need_member(const cg_source *source, zip_t *zip,
+                                   const char *name, zip_uint64_t most,
+                                   member *content, cellgate_error *error)
+{
+    zip_int64_t number;
+    cellgate_status status = find_member(zip, name, &number, error);
+
+    if (status == CELLGATE_OK && number < 0)
+        status = cellgate_fail(error, CELLGATE_BAD_FILE,
+                               "the .keras file has no %s", name);
+    if (status == CELLGATE_OK)
+        status = read_member(source, zip, (zip_uint64_t)number, name, most,
+                             content, error);
+    return status;
+}
+
+/* A zip without config.json: whose is it? */
+static cellgate_status fail_other_zip(zip_t *zip, cellgate_error *error)
+{
+    const zip_int64_t count = zip_get_num_entries(zip, 0);
+
+    for (zip_int64_t i = 0; i < count && i < MAX_MEMBERS; i++) {
+        const char *name = zip_get_name(zip, (zip_uint64_t)i, ZIP_FL_ENC_RAW);
+        const size_t length = name != NULL ? strlen(name) : 0;
+
+        if (length >= 8 && strcmp(name + length - 8, "data.pkl") == 0)
+            return cellgate_fail(
+                error, CELLGATE_UNSUPPORTED,
+                "this is a PyTorch file, a Python pickle: reading one can run "
+                "any code, so Cellgate never does; rebuild the model in Keras "
+                "with these weights and save it as .keras");
+        if (length >= 4 && strcmp(name + length - 4, ".npy") == 0)
+            return cellgate_fail(error, CELLGATE_UNSUPPORTED,
+                                 "this is a .npz file of arrays, not a model: "
+                                 "is it meant as an --input?");
+    }
+    return cellgate_fail(error, CELLGATE_BAD_FILE,
+                         "this zip file is not a .keras file: it has no "
+                         "config.json");
+}
+
+/* ---- The JSON ------------------------------------------------------------ */
+
+static cellgate_status parse_json(const member *content, const char *name,
+                                  json_t **json, cellgate_error *error)
+{
+    json_error_t problem;
+
+    *json = json_loadb(content->bytes, content->size, JSON_REJECT_DUPLICATES,
+                       &problem);
+    if (*json == NULL)
+        return cellgate_fail(error, CELLGATE_BAD_FILE, "%s:%d:%d: %s", name,
+                             problem.line, problem.column, problem.text);
+    if (json_is_object(*json))
+        return CELLGATE_OK;
+    json_decref(*json);
+    *json = NULL;
+    return cellgate_fail(error, CELLGATE_BAD_FILE, "%s is not a JSON object",
+                         name);
+}
+
+static cellgate_status read_json(const cg_source *source, zip_t *zip,
+                                 const char *name, zip_uint64_t most,
+                                 json_t **json, cellgate_error *error)
+{
+    member content = { 0 };
+    cellgate_status status =
+        need_member(source, zip, name, most, &content, error);
+
+    if (status == CELLGATE_OK)
+        status = parse_json(&content, name, json, error);
+    free(content.bytes);
+    return status;
+}
+
+static cellgate_status read_version(const json_t *metadata,
+                                    const char **version, int *major,
+                                    cellgate_error *error)
+{
+    *version = json_string_value(json_object_get(metadata, "keras_version"));
+    if (*version == NULL)
+        return cellgate_fail(error, CELLGATE_BAD_FILE,
+                             "metadata.json does not say the keras_version");
+    *major = atoi(*version);
+    if (*major == 2 || *major == 3)
+        return CELLGATE_OK;
+    return cellgate_fail(error, CELLGATE_UNSUPPORTED,
+                         "the file is of Keras %.20s; versions 2 (2.13 and "
+                         "later) and 3 are supported",
+                         *version);
+}
+
+/* ---- Reading ------------------------------------------------------------- */
+
+static void reader_finish(cg_keras_reader *reader)
+{
+    cg_h5_close(reader->h5);
+    json_decref(reader->loaded);
+    json_decref(reader->shared);
+    json_decref(reader->names);
+    free(reader->weights);
+    free(reader->shapes);
+    free(reader->claimed);
+    cellgate_model_destroy(reader->model);
+}
+
+static cellgate_status build(cg_keras_reader *reader, const json_t *config,
+                             const member *weights, cellgate_error *error)
+{
+    cellgate_status status;
+
+    reader->loaded = json_object();
+    reader->shared = json_object();
+    reader->names = json_object();
+    if (reader->loaded == NULL || reader->shared == NULL ||
+        reader->names == NULL)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "out of memory while reading the model");
+    status = cg_keras_find_shared(reader, config, error);
+    if (status == CELLGATE_OK)
+        status = cg_h5_open(weights->bytes, weights->size, &reader->h5, error);
+    if (status == CELLGATE_OK)
+        status = cg_keras_build_top(reader, config, error);
+    if (status == CELLGATE_OK)
+        status = cg_model_finish(reader->model, error);
+    return status;
+}
+
+static cellgate_status read_parts(const cg_source *source, zip_t *zip,
+                                  json_t **metadata, json_t **config,
+                                  member *weights, cellgate_error *error)
+{
+    cellgate_status status =
+        read_json(source, zip, "metadata.json", MAX_METADATA, metadata, error);
+
+    if (status == CELLGATE_OK)
+        status =
+            read_json(source, zip, "config.json", MAX_CONFIG, config, error);
+    if (status == CELLGATE_OK)
+        status = need_member(source, zip, "model.weights.h5", PTRDIFF_MAX / 2,
+                             weights, error);
+    return status;
+}
+
+static cellgate_status read_keras(const cg_source *source, zip_t *zip,
+                                  cellgate_model **model, cellgate_error *error)
+{
+    cg_keras_reader reader = { 0 };
+    json_t *metadata = NULL, *config = NULL;
+    member weights = { 0 };
+    const char *version = NULL;
+    cellgate_status status =
+        read_parts(source, zip, &metadata, &config, &weights, error);
+
+    if (status == CELLGATE_OK)
+        status = read_version(metadata, &version, &reader.keras_major, error);
+    if (status == CELLGATE_OK)
+        status = cg_model_create(source->path, "keras", version, &reader.model,
+                                 error);
+    if (status == CELLGATE_OK)
+        status = build(&reader, config, &weights, error);
+    if (status == CELLGATE_OK) {
+        *model = reader.model;
+        reader.model = NULL;
+    }
+    reader_finish(&reader);
+    json_decref(metadata);
+    json_decref(config);
+    free(weights.bytes);
+    return status;
+}
+
+cellgate_status cg_keras_read(const cg_source *source, cellgate_model **model,
+                              cellgate_error *error)
+{
+    zip_t *zip;
+    zip_int64_t config = -1;
+    cellgate_status status;
+
+    if (source->head_size < 4 || memcmp(source->head, "PK\3\4", 4) != 0)
+        return CELLGATE_NOT_FOUND;
+    status = open_zip(source, &zip, error);
+    if (status != CELLGATE_OK)
+        return status;
+    status = find_member(zip, "config.json", &config, error);
+    if (status == CELLGATE_OK && config < 0)
+        status = fail_other_zip(zip, error);
+    if (status == CELLGATE_OK)
+        status = read_keras(source, zip, model, error);
+    zip_discard(zip);
+    return status;
+}

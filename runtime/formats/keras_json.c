@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <math.h>
+
+#include "runtime/formats/keras.h"
+
+cellgate_status cg_keras_fail(cellgate_error *error, cellgate_status status,
+                              const cg_keras_layer *layer, const char *format,
+                              ...)
+{
+    char text[sizeof error->text];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    return cellgate_fail(error, status, "%s: %s", layer->place, text);
+}
+
+static cellgate_status fail_key(cellgate_error *error,
+                                const cg_keras_layer *layer, const char *key,
+                                const char *expected)
+{
+    return cg_keras_fail(error, CELLGATE_BAD_FILE, layer, "'%s' must be %s",
+                         key, expected);
+}
+
+cellgate_status cg_keras_get_flag(const cg_keras_layer *layer, const char *key,
+                                  bool absent, bool *flag,
+                                  cellgate_error *error)
+{
+    const json_t *value = json_object_get(layer->config, key);
+
+    if (value == NULL || json_is_null(value))
+        *flag = absent;
+    else if (json_is_boolean(value))
+        *flag = json_is_true(value);
+    else
+        return fail_key(error, layer, key, "true or false");
+    return CELLGATE_OK;
+}
+
+cellgate_status cg_keras_get_size(const cg_keras_layer *layer, const char *key,
+                                  int64_t *size, cellgate_error *error)
+{
+    const json_t *value = json_object_get(layer->config, key);
+
+    if (!json_is_integer(value) || json_integer_value(value) < 1 ||
+        json_integer_value(value) > CG_MAX_SIZE)
+        return fail_key(error, layer, key,
+                        "a whole number from 1 to 268435456");
+    *size = json_integer_value(value);
+    return CELLGATE_OK;
+}
+
+cellgate_status cg_keras_get_number(const cg_keras_layer *layer,
+                                    const char *key, double absent,
+                                    float *number, cellgate_error *error)
+{
+    const json_t *value = json_object_get(layer->config, key);
+    double wide = absent;
+
+    if (value != NULL && !json_is_null(value)) {
+        if (!json_is_number(value))
+            return fail_key(error, layer, key, "a number");
+        wide = json_number_value(value);
+    }
+    if (!isfinite((float)wide))
+        return fail_key(error, layer, key, "a number that fits float32");
+    *number = (float)wide;
+    return CELLGATE_OK;
+}
+
+cellgate_status cg_keras_check_policy(const cg_keras_layer *layer,
+                                      cellgate_error *error)
+{
+    static const char *const taken[] = {
+        "float32",        "float16", "bfloat16", "float64", "mixed_float16",
+        "mixed_bfloat16", "int32",   "int64",    "uint8",   "bool"
+    };
+    const json_t *policy = json_object_get(layer->config, "dtype");
+    const char *name = json_string_value(policy);
+
+    if (policy == NULL || json_is_null(policy))
+        return CELLGATE_OK;
+    if (json_is_object(policy))
+        name = json_string_value(
+            json_object_get(json_object_get(policy, "config"), "name"));
+    for (size_t i = 0; name != NULL && i < sizeof taken / sizeof *taken; i++)
+        if (strcmp(name, taken[i]) == 0)
+            return CELLGATE_OK;
+    return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
+                         "dtype policy '%.40s' is not supported; the floating-"
+                         "point ones are",
+                         name != NULL ? name : "(unnamed)");
+}
+
+/* Nothing that could change a result. */
+static bool says_nothing(const json_t *value)
+{
+    return json_is_null(value) || json_is_false(value) ||
+           (json_is_number(value) && json_number_value(value) == 0) ||
+           (json_is_string(value) && json_string_length(value) == 0) ||
+           (json_is_object(value) && json_object_size(value) == 0) ||
+           (json_is_array(value) && json_array_size(value) == 0);
+}
+
+static bool listed(const char *const *list, const char *key)
+{
+    for (; *list != NULL; list++)
+        if (strcmp(*list, key) == 0)
+            return true;
+    return false;
+}
+
+cellgate_status cg_keras_check_options(const cg_keras_layer *layer,
+                                       const char *const *options,
+                                       cellgate_error *error)
+{
+    static const char *const every[] = { "name",
+                                         "trainable",
+                                         "dtype",
+                                         "autocast",
+                                         "batch_input_shape",
+                                         "batch_shape",
+                                         "activity_regularizer",
+                                         NULL };
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)layer->config, key, value)
+    {
+        if (listed(every, key) || listed(options, key) || says_nothing(value))
+            continue;
+        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
+                             "option '%.60s' is not supported", key);
+    }
+    return CELLGATE_OK;
+}

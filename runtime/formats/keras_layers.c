@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of layers: the place to go to support one more.
+ */
+#include "config.h"
+
+#include "runtime/formats/keras.h"
+
+/* ---- Builders ------------------------------------------------------------ */
+
+cellgate_status cg_keras_only_input(const cg_keras_call *call,
+                                    cg_keras_tensor *tensor,
+                                    cellgate_error *error)
+{
+    if (call->inputs.count != 1 || call->states.count != 0)
+        return cg_keras_fail(error, CELLGATE_BAD_FILE, call->layer,
+                             "it is called on %zu tensors; it takes one",
+                             call->inputs.count + call->states.count);
+    *tensor = call->inputs.items[0];
+    return CELLGATE_OK;
+}
+
+static cellgate_status build_identity(cg_keras_call *call,
+                                      cellgate_error *error)
+{
+    cg_keras_tensor x = { 0 };
+    cellgate_status status = cg_keras_only_input(call, &x, error);
+
+    return status == CELLGATE_OK ? cg_keras_list_add(&call->outputs, x, error)
+                                 : status;
+}
+
+static cellgate_status build_input(cg_keras_call *call, cellgate_error *error)
+{
+    return cg_keras_fail(error, CELLGATE_BAD_FILE, call->layer,
+                         "an input cannot be called");
+}
+
+static cellgate_status build_embedding(cg_keras_call *call,
+                                       cellgate_error *error)
+{
+    const cg_keras_layer *layer = call->layer;
+    cg_weight weight;
+    int32_t output = CG_KERAS_NEW;
+    cg_keras_tensor ids = { 0 };
+    cg_node node = { .kind = CG_EMBEDDING,
+                     .inputs = &ids.value,
+                     .input_count = 1,
+                     .outputs = &output,
+                     .output_count = 1,
+                     .weights = &weight,
+                     .weight_count = 1 };
+    bool mask_zero = false;
+    int32_t mask;
+    cellgate_status status = cg_keras_only_input(call, &ids, error);
+
+    if (status == CELLGATE_OK)
+        status = cg_keras_claim(call, &ids, CELLGATE_I32, error);
+    if (status == CELLGATE_OK)
+        status = cg_keras_get_size(layer, "input_dim",
+                                   &node.as.embedding.vocabulary, error);
+    if (status == CELLGATE_OK)
+        status = cg_keras_get_size(layer, "output_dim", &node.as.embedding.size,
+                                   error);
+    if (status == CELLGATE_OK)
+        status =
+            cg_keras_get_flag(layer, "mask_zero", false, &mask_zero, error);
+    if (status == CELLGATE_OK)
+        status = cg_keras_load(layer, "", &node, 0, 1, &weight, error);
+    if (status == CELLGATE_OK)
+        status = cg_keras_emit(call, &node, "", &(const char *){ "" }, error);
+    mask = ids.mask;
+    if (status == CELLGATE_OK && mask_zero) {
+        const cg_keras_tensor nonzero = { .value = ids.value,
+                                          .mask = CG_NO_VALUE,
+                                          .compared = true };
+
+        status = cg_keras_make_mask(call, &nonzero, &mask, error);
+    }
+    return status == CELLGATE_OK ? cg_keras_return(call, output, mask, error)
+                                 : status;
+}
+
+static cellgate_status build_masking(cg_keras_call *call, cellgate_error *error)
+{
+    cg_keras_tensor x = { 0 }, compared;
+    cg_node node = { .kind = CG_MASKED };
+    int32_t inputs[2], output;
+    cellgate_status status = cg_keras_only_input(call, &x, error);
+
+    if (status == CELLGATE_OK)
+        status = cg_keras_claim(call, &x, CELLGATE_F32, error);
+    if (status != CELLGATE_OK)
+        return status;
+    if (call->layer->reader->shapes[x.value].rank < 3)
+        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
+                             "its input has no steps to mask");
+    compared = (cg_keras_tensor){ .value = x.value,
+                                  .mask = CG_NO_VALUE,
+                                  .compared = true };
+    status = cg_keras_get_number(call->layer, "mask_value", 0,
+                                 &compared.constant, error);
+    inputs[0] = x.value;
+    if (status == CELLGATE_OK)
+        status = cg_keras_make_mask(call, &compared, &inputs[1], error);
+    if (status == CELLGATE_OK)
+        status =
+            cg_keras_emit_simple(call, &node, inputs, 2, "", &output, error);
+    return status == CELLGATE_OK
+               ? cg_keras_return(call, output, inputs[1], error)
+               : status;
+}
+
+/* Softmax is a node of its own. It makes the call's main value; the node is
+   called by `suffix`. */
+static cellgate_status emit_softmax(cg_keras_call *call, const char *suffix,
+                                    int32_t input, int32_t *value,
+                                    cellgate_error *error)
+{
+    int32_t output = CG_KERAS_NEW;
+    cg_node node = { .kind = CG_SOFTMAX,
+                     .inputs = &input,
+                     .input_count = 1,
+                     .outputs = &output,
+                     .output_count = 1 };
+    cellgate_status status =
+        cg_keras_emit(call, &node, suffix, &(const char *){ "" }, error);
+
+    if (status == CELLGATE_OK)
+        *value = output;
+    return status;
+}
+
+static cellgate_status build_dense(cg_keras_call *call, cellgate_error *error)
+{
+    const cg_keras_layer *layer = call->layer;
+    cg_weight weights[2];
+    int32_t output = CG_KERAS_NEW;
+    cg_keras_activation activation;
+    cg_keras_tensor x = { 0 };
+    cg_node node = { .kind = CG_DENSE,
+                     .inputs = &x.value,
+                     .input_count = 1,
+                     .outputs = &output,
+                     .output_count = 1,
+                     .weights = weights,
+                     .weight_count = 2 };
+    cg_dense *dense = &node.as.dense;
+    cellgate_status status = cg_keras_only_input(call, &x, error);
+
+    if (status == CELLGATE_OK)
+        status = cg_keras_claim(call, &x, CELLGATE_F32, error);
+    if (status == CELLGATE_OK)
+        status = cg_keras_features(call, &x, &dense->input_size, error);
+    if (status == CELLGATE_OK)
+        status = cg_keras_get_size(layer, "units", &dense->units, error);
+    if (status == CELLGATE_OK)
+        status =
+            cg_keras_get_flag(layer, "use_bias", true, &dense->has_bias, error);
+    if (status == CELLGATE_OK)
+        status =
+            cg_keras_get_activation(layer, "activation", &activation, error);
+    if (status == CELLGATE_OK)
+        status = cg_keras_load(layer, "", &node, 0, 2, weights, error);
+    if (status != CELLGATE_OK)
+        return status;
+    dense->activation = activation.elementwise;
+    status = cg_keras_emit(
+        call, &node, "", &(const char *){ activation.softmax ? ":logits" : "" },
+        error);
+    if (status == CELLGATE_OK && activation.softmax)
+        status = emit_softmax(call, ":softmax", output, &output, error);
+    return status == CELLGATE_OK ? cg_keras_return(call, output, x.mask, error)
+                                 : status;
+}
+
+static cellgate_status build_activation(cg_keras_call *call,
+                                        cellgate_error *error)
+{
+    cg_keras_activation activation;
+    cg_keras_tensor x = { 0 };
+    cg_node node = { .kind = CG_ACTIVATION };
+    int32_t output;
+    cellgate_status status = cg_keras_only_input(call, &x, error);
+
+    if (status == CELLGATE_OK)
+        status = cg_keras_claim(call, &x, CELLGATE_F32, error);
+    if (status == CELLGATE_OK)
+        status = cg_keras_layer_activation(call->layer, call->layer->json,
+                                           &activation, error);
+    if (status != CELLGATE_OK)
+        return status;
+    node.as.activation = activation.elementwise;
+    status = activation.softmax
+                 ? emit_softmax(call, "", x.value, &output, error)
+                 : cg_keras_emit_simple(call, &node, &x.value, 1, "", &output,
+                                        error);
+    return status == CELLGATE_OK ? cg_keras_return(call, output, x.mask, error)
+                                 : status;
+}
+
+/* The layer inside does the same to a whole sequence as to each step. */
+static cellgate_status build_time_distributed(cg_keras_call *call,
+                                              cellgate_error *error)
+{
+    const cg_keras_layer *outer = call->layer;
+    const json_t *json = json_object_get(outer->config, "layer");
+    const cg_keras_class *class = cg_keras_find_class(json);
+    const size_t size = strlen(outer->path) + sizeof "/layer";
+    cg_keras_layer inner = *outer;
+    cg_keras_tensor x = { 0 };
+    cellgate_status status = cg_keras_only_input(call, &x, error);
+    char path[1024];
+
+    if (status == CELLGATE_OK &&
+        (class == NULL || !(class->flags & CG_KERAS_PER_STEP)))
+        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, outer,
+                             "TimeDistributed of %.60s is not supported",
+                             class != NULL ? class->name
+                                           : "this kind of layer");
+    if (status == CELLGATE_OK)
+        status = cg_keras_layer_init(&inner, json, 0, 1, outer->name, error);
+    if (status != CELLGATE_OK)
+        return status;
+    if (outer->reader->shapes[x.value].rank < 3)
+        return cg_keras_fail(error, CELLGATE_BAD_FILE, outer,
+                             "its input has no steps");
+    if (size > sizeof path)
+        return cg_keras_fail(error, CELLGATE_BAD_FILE, outer,
+                             "its path in the weights is too long");
+    (void)snprintf(path, sizeof path, "%s/layer", outer->path);
+    inner.path = cg_keras_saved_path(outer->reader, json, path);
+    call->layer = &inner;
+    status = inner.class->build(call, error);
+    call->layer = outer;
+    return status;
+}
+
+/* ---- Operations that masks are written with ------------------------------ */
+
+static cellgate_status build_not_equal(cg_keras_call *call,
+                                       cellgate_error *error)
+{
+    const json_t *constant = json_array_get(call->args, 1);
+    cg_keras_tensor x = { 0 };
+    cellgate_status status = cg_keras_only_input(call, &x, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    if (!json_is_number(constant) || x.compared)
+        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
+                             "it is supported for a tensor and a number only");
+    x.compared = true;
+    x.constant = (float)json_number_value(constant);
+    x.mask = CG_NO_VALUE;
+    return cg_keras_list_add(&call->outputs, x, error);
+}
+
+static cellgate_status build_any(cg_keras_call *call, cellgate_error *error)
+{
+    const json_t *axis = json_object_get(call->layer->config, "axis");
+    bool keepdims = false;
+    int32_t mask;
+    cg_keras_tensor x = { 0 };
+    cellgate_status status = cg_keras_only_input(call, &x, error);
+
+    if (json_is_array(axis) && json_array_size(axis) == 1)
+        axis = json_array_get(axis, 0);
+    if (status == CELLGATE_OK)
+        status =
+            cg_keras_get_flag(call->layer, "keepdims", false, &keepdims, error);
+    if (status != CELLGATE_OK)
+        return status;
+    if (!x.compared || keepdims || !json_is_integer(axis) ||
+        json_integer_value(axis) != -1 ||
+        call->layer->reader->shapes[x.value].rank < 3)
+        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
+                             "it is supported over the features of a "
+                             "comparison only, to make a mask");
+    status = cg_keras_make_mask(call, &x, &mask, error);
+    return status == CELLGATE_OK
+               ? cg_keras_return(call, mask, CG_NO_VALUE, error)
+               : status;
+}
+
+/* ---- The table ----------------------------------------------------------- */
+
+#define WITHOUT_EFFECT(name)                                                   \
+#name "_initializer", #name "_regularizer", #name "_constraint"
+
+static const char *const no_options[] = { NULL };
+static const char *const input_options[] = { "input_shape", NULL };
+static const char *const dropout_options[] = { "rate",   "noise_shape", "seed",
+                                               "stddev", "data_format", NULL };
+static const char *const regularization_options[] = { "l1", "l2", NULL };
+static const char *const embedding_options[] = {
+    "input_dim",    "output_dim", "mask_zero",
+    "input_length", "weights",    WITHOUT_EFFECT(embeddings),
+    "lora_rank",    "lora_alpha", NULL
+};
+static const char *const masking_options[] = { "mask_value", NULL };
+static const char *const dense_options[] = { "units",
+                                             "activation",
+                                             "use_bias",
+                                             WITHOUT_EFFECT(kernel),
+                                             WITHOUT_EFFECT(bias),
+                                             "lora_rank",
+                                             "lora_alpha",
+                                             NULL };
+static const char *const activation_options[] = { "activation", NULL };
+static const char *const relu_options[] = { "max_value", "negative_slope",
+                                            "threshold", NULL };
+static const char *const leaky_options[] = { "alpha", "negative_slope", NULL };
+static const char *const elu_options[] = { "alpha", NULL };
+static const char *const softmax_options[] = { "axis", NULL };
+static const char *const time_distributed_options[] = { "layer", NULL };
+static const char *const any_options[] = { "axis", "keepdims", NULL };
+static const char *const model_options[] = { "layers", "input_layers",
+                                             "output_layers",
+                                             "build_input_shape", NULL };
+
+static const cg_keras_class classes[] = {
+    { "Activation", build_activation, activation_options, CG_KERAS_PER_STEP },
+    { "ActivityRegularization", build_identity, regularization_options,
+      CG_KERAS_PER_STEP },
+    { "AlphaDropout", build_identity, dropout_options, CG_KERAS_PER_STEP },
+    { "Any", build_any, any_options, CG_KERAS_OPERATION },
+    { "Bidirectional", cg_keras_build_bidirectional,
+      cg_keras_bidirectional_options, 0 },
+    { "Dense", build_dense, dense_options, CG_KERAS_PER_STEP },
+    { "Dropout", build_identity, dropout_options, CG_KERAS_PER_STEP },
+    { "ELU", build_activation, elu_options, CG_KERAS_PER_STEP },
+    { "Embedding", build_embedding, embedding_options, 0 },
+    { "Functional", cg_keras_build_model, model_options, CG_KERAS_MODEL },
+    { "GaussianDropout", build_identity, dropout_options, CG_KERAS_PER_STEP },
+    { "GaussianNoise", build_identity, dropout_options, CG_KERAS_PER_STEP },
+    { "Identity", build_identity, no_options, CG_KERAS_PER_STEP },
+    { "InputLayer", build_input, input_options, CG_KERAS_INPUT },
+    { "LSTM", cg_keras_build_lstm, cg_keras_lstm_options, 0 },
+    { "LeakyReLU", build_activation, leaky_options, CG_KERAS_PER_STEP },
+    { "Masking", build_masking, masking_options, 0 },
+    { "Model", cg_keras_build_model, model_options, CG_KERAS_MODEL },
+    { "NotEqual", build_not_equal, no_options, CG_KERAS_OPERATION },
+    { "ReLU", build_activation, relu_options, CG_KERAS_PER_STEP },
+    { "Sequential", cg_keras_build_model, model_options, CG_KERAS_MODEL },
+    { "Softmax", build_activation, softmax_options, CG_KERAS_PER_STEP },
+    { "SpatialDropout1D", build_identity, dropout_options, 0 },
+    { "TimeDistributed", build_time_distributed, time_distributed_options, 0 },
+};
+
+static const char supported[] =
+    "supported are Input, Embedding, Masking, LSTM, Bidirectional, Dense, "
+    "TimeDistributed, Activation and the activation layers, Dropout and its "
+    "kin, Sequential and Functional";
+
+/* A class of a user's own may have any name; its module or registered name
+   gives it away. */
+static bool is_from_keras(const json_t *json)
+{
+    const json_t *module = json_object_get(json, "module");
+    const char *text = json_string_value(module);
+    const char *registered =
+        json_string_value(json_object_get(json, "registered_name"));
+
+    if (registered != NULL && strchr(registered, '>') != NULL)
+        return false;
+    if (module == NULL || json_is_null(module) || text == NULL)
+        return true;
+    return strcmp(text, "keras") == 0 || strncmp(text, "keras.", 6) == 0 ||
+           strncmp(text, "tf_keras.", 9) == 0 ||
+           strncmp(text, "tensorflow.keras.", 17) == 0;
+}
+
+static bool is_operation(const json_t *json)
+{
+    const char *module = json_string_value(json_object_get(json, "module"));
+
+    return module != NULL && strncmp(module, "keras.", 6) == 0 &&
+           strstr(module, ".ops") != NULL;
+}
+
+const cg_keras_class *cg_keras_find_class(const json_t *json)
+{
+    const char *name = json_string_value(json_object_get(json, "class_name"));
+
+    if (name == NULL || !is_from_keras(json))
+        return NULL;
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+        if (strcmp(name, classes[i].name) == 0 &&
+            is_operation(json) ==
+                ((classes[i].flags & CG_KERAS_OPERATION) != 0))
+            return &classes[i];
+    return NULL;
+}
+
+static void set_place(cg_keras_layer *layer, size_t index, size_t count,
+                      const char *model)
+{
+    if (model != NULL)
+        (void)snprintf(layer->place, sizeof layer->place,
+                       "layer %zu of %zu of '%.60s', '%.60s' (%.60s)",
+                       index + 1, count, model, layer->name, layer->class_name);
+    else
+        (void)snprintf(layer->place, sizeof layer->place,
+                       "layer %zu of %zu, '%.60s' (%.60s)", index + 1, count,
+                       layer->name, layer->class_name);
+}
+
+cellgate_status cg_keras_layer_init(cg_keras_layer *layer, const json_t *json,
+                                    size_t index, size_t count,
+                                    const char *model, cellgate_error *error)
+{
+    const char *name;
+    cellgate_status status;
+
+    layer->json = json;
+    layer->config = json_object_get(json, "config");
+    layer->class_name = json_string_value(json_object_get(json, "class_name"));
+    name = json_string_value(json_object_get(json, "name"));
+    if (name == NULL)
+        name = json_string_value(json_object_get(layer->config, "name"));
+    layer->name = name;
+    if (layer->class_name == NULL || !json_is_object(layer->config) ||
+        name == NULL)
+        return cellgate_fail(error, CELLGATE_BAD_FILE,
+                             "config.json: layer %zu of %zu lacks its "
+                             "class_name, config or name",
+                             index + 1, count);
+    set_place(layer, index, count, model);
+    layer->class = cg_keras_find_class(json);
+    if (layer->class == NULL && is_from_keras(json))
+        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
+                             "this kind of layer is not supported; %s",
+                             supported);
+    if (layer->class == NULL)
+        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
+                             "a custom layer, whose code is not in the file; "
+                             "%s",
+                             supported);
+    status = cg_keras_check_policy(layer, error);
+    if (status == CELLGATE_OK)
+        status = cg_keras_check_options(layer, layer->class->options, error);
+    return status;
+}

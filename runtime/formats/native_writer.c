@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "runtime/formats/atomic_file.h"
+#include "runtime/formats/formats.h"
+#include "runtime/formats/native.h"
+
+/* Nine digits give every float back. */
+#define DUMP_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(9))
+
+/* A weight of the model on its way into the file. */
+typedef struct native_weight {
+    const cg_node *node;
+    const cg_weight *weight;
+    uint64_t size;  /* bytes */
+    uint64_t begin; /* in the data */
+    size_t owner;   /* index of the first weight with the same data */
+    char *name;     /* of the tensor; the owner's alone */
+} native_weight;
+
+typedef struct native_layout {
+    native_weight *weights; /* in the order of nodes and slots */
+    size_t count;
+} native_layout;
+
+static cellgate_status no_memory(cellgate_error *error)
+{
+    return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                         "out of memory while writing the model");
+}
+
+/* ---- Layout -------------------------------------------------------------- */
+
+static void layout_finish(native_layout *layout)
+{
+    for (size_t i = 0; i < layout->count; i++)
+        free(layout->weights[i].name);
+    free(layout->weights);
+}
+
+static uint64_t byte_size(const cg_weight *weight)
+{
+    uint64_t size = sizeof *weight->data;
+
+    for (int32_t axis = 0; axis < weight->rank; axis++)
+        size *= (uint64_t)weight->shape[axis];
+    return size;
+}
+
+static int compare_data(const void *a, const void *b)
+{
+    const native_weight *x = *(native_weight *const *)a;
+    const native_weight *y = *(native_weight *const *)b;
+
+    if (x->weight->data != y->weight->data)
+        return x->weight->data < y->weight->data ? -1 : 1;
+    if (x->size != y->size)
+        return x->size < y->size ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static bool same_data(const native_weight *x, const native_weight *y)
+{
+    return x->weight->data == y->weight->data && x->size == y->size &&
+           x->weight->rank == y->weight->rank &&
+           memcmp(x->weight->shape, y->weight->shape,
+                  sizeof x->weight->shape) == 0;
+}
+
+/* Finds the weights that share their data; the first in order owns it. */
+static cellgate_status find_owners(native_layout *layout, cellgate_error *error)
+{
+    native_weight **sorted = malloc((layout->count + 1) * sizeof *sorted);
+
+    if (sorted == NULL)
+        return no_memory(error);
+    for (size_t i = 0; i < layout->count; i++)
+        sorted[i] = &layout->weights[i];
+    qsort(sorted, layout->count, sizeof *sorted, compare_data);
+    for (size_t i = 0; i < layout->count; i++) {
+        const bool shared = i > 0 && same_data(sorted[i - 1], sorted[i]);
+
+        sorted[i]->owner = shared ? sorted[i - 1]->owner
+                                  : (size_t)(sorted[i] - layout->weights);
+    }
+    free(sorted);
+    return CELLGATE_OK;
+}
+
+static cellgate_status place_weights(native_layout *layout,
+                                     cellgate_error *error)
+{
+    uint64_t end = 0;
+
+    for (size_t i = 0; i < layout->count; i++) {
+        native_weight *weight = &layout->weights[i];
+        const size_t size =
+            strlen(weight->node->name) + strlen(weight->weight->name) + 2;
+
+        if (weight->owner != i)
+            continue;
+        weight->name = malloc(size);
+        if (weight->name == NULL)
+            return no_memory(error);
+        (void)snprintf(weight->name, size, "%s/%s", weight->node->name,
+                       weight->weight->name);
+        end += (CG_NATIVE_ALIGNMENT - end % CG_NATIVE_ALIGNMENT) %
+               CG_NATIVE_ALIGNMENT;
+        weight->begin = end;
+        end += weight->size;
+    }
+    return CELLGATE_OK;
+}
+
+static cellgate_status layout_weights(const cellgate_model *model,
+                                      native_layout *layout,
+                                      cellgate_error *error)
+{
+    size_t room = 1;
+    cellgate_status status;
+
+    for (size_t i = 0; i < model->node_count; i++)
+        room += model->nodes[i].weight_count;
+    layout->weights = calloc(room, sizeof *layout->weights);
+    if (layout->weights == NULL)
+        return no_memory(error);
+    for (size_t i = 0; i < model->node_count; i++) {
+        const cg_node *node = &model->nodes[i];
+
+        for (size_t j = 0; j < node->weight_count; j++)
+            if (node->weights[j].data != NULL)
+                layout->weights[layout->count++] =
+                    (native_weight){ .node = node,
+                                     .weight = &node->weights[j],
+                                     .size = byte_size(&node->weights[j]) };
+    }
+    status = find_owners(layout, error);
+    return status == CELLGATE_OK ? place_weights(layout, error) : status;
+}
+
+/* ---- The graph ----------------------------------------------------------- */
+
+static json_t *write_number(int32_t number)
+{
+    return number == CG_NO_VALUE ? json_null() : json_integer(number);
+}
+
+static json_t *write_numbers(const int32_t *numbers, size_t count)
+{
+    json_t *json = json_array();
+
+    for (size_t i = 0; json != NULL && i < count; i++)
+        if (json_array_append_new(json, write_number(numbers[i])) != 0) {
+            json_decref(json);
+            json = NULL;
+        }
+    return json;
+}
+
+static json_t *write_shape(const int64_t *shape, int32_t rank)
+{
+    json_t *json = json_array();
+
+    for (int32_t axis = 0; json != NULL && axis < rank; axis++)
+        if (json_array_append_new(json, shape[axis] == CG_UNKNOWN
+                                            ? json_null()
+                                            : json_integer(shape[axis]))) {
+            json_decref(json);
+            json = NULL;
+        }
+    return json;
+}
+
+static json_t *write_value(const cg_value *value)
+{
+    return json_pack("{s:s, s:s, s:o}", "name", value->name, "dtype",
+                     cellgate_dtype_name(value->dtype), "shape",
+                     write_shape(value->shape, value->rank));
+}
+
+/* `at` walks through the layout in step with the nodes. */
+static json_t *write_weights(const cg_node *node, const native_layout *layout,
+                             size_t *at)
+{
+    json_t *json = json_object();
+
+    for (size_t i = 0; i < node->weight_count; i++) {
+        const native_weight *weight = &layout->weights[*at];
+
+        if (node->weights[i].data == NULL)
+            continue;
+        ++*at;
+        if (json != NULL &&
+            json_object_set_new(
+                json, node->weights[i].name,
+                json_string(layout->weights[weight->owner].name)) != 0) {
+            json_decref(json);
+            json = NULL;
+        }
+    }
+    return json;
+}
+
+static json_t *write_node(const cg_node *node, const native_layout *layout,
+                          size_t *at)
+{
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", node->name,
+                     "layer", node->layer, "kind",
+                     cg_kind_get((int)node->kind)->name, "inputs",
+                     write_numbers(node->inputs, node->input_count), "outputs",
+                     write_numbers(node->outputs, node->output_count),
+                     "attributes", cg_native_write_attributes(node), "weights",
+                     write_weights(node, layout, at));
+}
+
+/* Appends to an array, which is gone after a failure. */
+static bool append(json_t **array, json_t *item)
+{
+    if (*array != NULL && json_array_append_new(*array, item) == 0)
+        return true;
+    if (*array == NULL)
+        json_decref(item);
+    json_decref(*array);
+    *array = NULL;
+    return false;
+}
+
+static json_t *write_graph(const cellgate_model *model,
+                           const native_layout *layout)
+{
+    json_t *values = json_array(), *inputs = json_array();
+    json_t *nodes = json_array();
+    size_t at = 0;
+
+    for (size_t i = 0; i < model->value_count; i++)
+        if (!append(&values, write_value(&model->values[i])))
+            break;
+    for (size_t i = 0; i < model->input_count; i++)
+        if (!append(&inputs,
+                    json_pack("{s:o, s:o}", "value",
+                              write_number(model->inputs[i].value), "mask",
+                              write_number(model->inputs[i].mask))))
+            break;
+    for (size_t i = 0; i < model->node_count; i++)
+        if (!append(&nodes, write_node(&model->nodes[i], layout, &at)))
+            break;
+    /* A NULL among them makes json_pack fail and release the others. */
+    return json_pack(
+        "{s:o, s:o, s:o, s:o}", "values", values, "inputs", inputs, "outputs",
+        write_numbers(model->outputs, model->output_count), "nodes", nodes);
+}
+
+/* ---- The header ---------------------------------------------------------- */
+
+static bool add_tensor(json_t *header, const char *name, const char *dtype,
+                       json_t *shape, uint64_t begin, uint64_t size)
+{
+    json_t *json = json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype, "shape",
+                             shape, "data_offsets", (json_int_t)begin,
+                             (json_int_t)(begin + size));
+
+    return json_object_set_new(header, name, json) == 0;
+}
+
+static bool add_tensors(json_t *header, const native_layout *layout)
+{
+    uint64_t end = 0;
+    size_t paddings = 0;
+
+    for (size_t i = 0; i < layout->count; i++) {
+        const native_weight *weight = &layout->weights[i];
+
+        if (weight->owner != i)
+            continue;
+        if (weight->begin != end) {
+            char name[40];
+
+            (void)snprintf(name, sizeof name, "__padding_%zu__", paddings++);
+            if (!add_tensor(header, name, "U8",
+                            json_pack("[I]", (json_int_t)(weight->begin - end)),
+                            end, weight->begin - end))
+                return false;
+        }
+        if (!add_tensor(
+                header, weight->name, "F32",
+                write_shape(weight->weight->shape, weight->weight->rank),
+                weight->begin, weight->size))
+            return false;
+        end = weight->begin + weight->size;
+    }
+    return true;
+}
+
+/* The text of the header, malloc'ed; NULL without memory. */
+static char *make_header(const cellgate_model *model,
+                         const native_layout *layout)
+{
+    json_t *graph = write_graph(model, layout);
+    char *graph_text = graph != NULL ? json_dumps(graph, DUMP_FLAGS) : NULL;
+    json_t *header =
+        graph_text != NULL
+            ? json_pack("{s:{s:s, s:s, s:s, s:s}}", "__metadata__", "format",
+                        CG_NATIVE_FORMAT, "format_version", CG_NATIVE_VERSION,
+                        "fingerprint", model->fingerprint, "graph", graph_text)
+            : NULL;
+    char *text = NULL;
+
+    if (header != NULL && add_tensors(header, layout))
+        text = json_dumps(header, DUMP_FLAGS);
+    json_decref(header);
+    free(graph_text);
+    json_decref(graph);
+    return text;
+}
+
+/* ---- Writing ------------------------------------------------------------- */
+
+static void write_data(FILE *stream, const native_layout *layout)
+{
+    static const char zeros[CG_NATIVE_ALIGNMENT];
+    uint64_t end = 0;
+
+    for (size_t i = 0; i < layout->count; i++) {
+        const native_weight *weight = &layout->weights[i];
+
+        if (weight->owner != i)
+            continue;
+        (void)fwrite(zeros, 1, (size_t)(weight->begin - end), stream);
+        (void)fwrite(weight->weight->data, 1, (size_t)weight->size, stream);
+        end = weight->begin + weight->size;
+    }
+}
+
+/* Errors of the stream come out at the commit. */
+static void write_file(FILE *stream, const char *header,
+                       const native_layout *layout)
+{
+    const size_t length = strlen(header);
+    const size_t spaces =
+        (CG_NATIVE_ALIGNMENT - (8 + length) % CG_NATIVE_ALIGNMENT) %
+        CG_NATIVE_ALIGNMENT;
+    const uint64_t size = length + spaces;
+
+    (void)fwrite(&size, sizeof size, 1, stream);
+    (void)fwrite(header, 1, length, stream);
+    (void)fprintf(stream, "%*s", (int)spaces, "");
+    write_data(stream, layout);
+}
+
+static cellgate_status write_model(const cellgate_model *model,
+                                   const native_layout *layout,
+                                   const char *path, cellgate_error *error)
+{
+    char *header = make_header(model, layout);
+    cg_atomic_file *file;
+    cellgate_status status;
+
+    if (header == NULL)
+        return no_memory(error);
+    if (strlen(header) > CG_SAFETENSORS_MAX_HEADER - CG_NATIVE_ALIGNMENT)
+        status = cellgate_fail(error, CELLGATE_UNSUPPORTED,
+                               "the graph is too large for the header of a "
+                               "safetensors file");
+    else
+        status = cg_atomic_file_open(path, &file, error);
+    if (status == CELLGATE_OK) {
+        write_file(cg_atomic_file_stream(file), header, layout);
+        status = cg_atomic_file_commit(file, error);
+    }
+    free(header);
+    return status;
+}
+
+cellgate_status cg_native_write(const cellgate_model *model, const char *path,
+                                cellgate_error *error)
+{
+    native_layout layout = { 0 };
+    cellgate_status status = layout_weights(model, &layout, error);
+
+    if (status == CELLGATE_OK)
+        status = write_model(model, &layout, path, error);
+    layout_finish(&layout);
+    return status;
+}
