@@ -11,8 +11,8 @@ static const host_op host_ops[CG_KIND_COUNT] = {
     [CG_DENSE] = cg_host_dense,         [CG_ACTIVATION] = cg_host_activate,
     [CG_SOFTMAX] = cg_host_softmax,     [CG_REVERSE] = cg_host_reverse,
     [CG_MERGE] = cg_host_merge,         [CG_SLICE] = cg_host_slice,
-    [CG_NONZERO] = cg_host_nonzero,     [CG_NOT_EQUAL] = cg_host_not_equal,
-    [CG_MASKED] = cg_host_masked,
+    [CG_CONCAT] = cg_host_concat,       [CG_NONZERO] = cg_host_nonzero,
+    [CG_NOT_EQUAL] = cg_host_not_equal, [CG_MASKED] = cg_host_masked,
 };
 
 size_t cg_host_scratch(const cg_node *node, const cg_shape *shapes)

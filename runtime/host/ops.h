@@ -75,6 +75,7 @@ cellgate_status cg_host_reverse(const cg_host_call *call,
                                 cellgate_error *error);
 cellgate_status cg_host_merge(const cg_host_call *call, cellgate_error *error);
 cellgate_status cg_host_slice(const cg_host_call *call, cellgate_error *error);
+cellgate_status cg_host_concat(const cg_host_call *call, cellgate_error *error);
 cellgate_status cg_host_nonzero(const cg_host_call *call,
                                 cellgate_error *error);
 cellgate_status cg_host_not_equal(const cg_host_call *call,

@@ -243,6 +243,11 @@ const cg_config *cg_device_table_config(const cg_device_table *table)
     return table->config;
 }
 
+const cg_log *cg_device_table_log(const cg_device_table *table)
+{
+    return &table->log;
+}
+
 size_t cg_device_table_path_count(const cg_device_table *table)
 {
     return table->search.path_count;

@@ -173,6 +173,21 @@ static void slice_takes_a_range(void **state)
     assert_floats(y, (float[]){ 2, 3, 6, 7 }, 4);
 }
 
+static void concat_joins_features(void **state)
+{
+    const float a[4] = { 1, 2, 3, 4 }, b[2] = { 5, 6 };
+    float y[6];
+    host_call call;
+
+    (void)state;
+    host_call_init(&call, CG_CONCAT);
+    host_call_input(&call, CELLGATE_F32, a, 2, 2, 2, 0);
+    host_call_input(&call, CELLGATE_F32, b, 2, 2, 1, 0);
+    host_call_output(&call, CELLGATE_F32, y, 2, 2, 3, 0);
+    assert_int_equal(host_call_run(&call, NULL), CELLGATE_OK);
+    assert_floats(y, (float[]){ 1, 2, 5, 3, 4, 6 }, 6);
+}
+
 static void masks_are_made(void **state)
 {
     const int32_t ids[4] = { 0, 3, -1, 0 };
@@ -230,6 +245,7 @@ int main(void)
         cmocka_unit_test(reverse_turns_time),
         cmocka_unit_test(merge_joins_halves),
         cmocka_unit_test(slice_takes_a_range),
+        cmocka_unit_test(concat_joins_features),
         cmocka_unit_test(masks_are_made),
         cmocka_unit_test(masked_steps_become_zero),
         cmocka_unit_test(unknown_kind_is_refused),

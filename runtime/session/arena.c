@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "runtime/session/arena.h"
+
+void cg_arena_start(cg_arena *arena, bool measuring)
+{
+    arena->used = 0;
+    arena->measuring = measuring;
+}
+
+void *cg_arena_take(cg_arena *arena, int64_t count, size_t size)
+{
+    const size_t mask = CG_ARENA_ALIGNMENT - 1;
+    size_t at = arena->used, bytes;
+
+    if (at == SIZE_MAX || count < 0 ||
+        __builtin_mul_overflow((size_t)count, size, &bytes) ||
+        bytes > SIZE_MAX / 2 - mask || at > SIZE_MAX / 2 - bytes) {
+        arena->used = SIZE_MAX;
+        return NULL;
+    }
+    /* Even nothing gets an address of its own: NULL means absent. */
+    bytes = ((bytes > 0 ? bytes : 1) + mask) & ~mask;
+    arena->used = at + bytes;
+    return arena->measuring ? NULL : arena->base + at;
+}
+
+static void arena_release(cg_arena *arena)
+{
+    if (arena->base != NULL && arena->pinned != NULL)
+        arena->pinned->ops->host_release(arena->pinned->handle, arena->base);
+    else
+        free(arena->base);
+    arena->base = NULL;
+    arena->capacity = 0;
+}
+
+static void *arena_allocate(const cg_arena *arena, size_t size)
+{
+    void *memory = NULL;
+
+    if (arena->pinned != NULL)
+        return arena->pinned->ops->host_allocate(arena->pinned->handle, size);
+    return posix_memalign(&memory, CG_ARENA_ALIGNMENT, size) == 0 ? memory
+                                                                  : NULL;
+}
+
+cellgate_status cg_arena_reserve(cg_arena *arena, cellgate_error *error)
+{
+    size_t size = arena->used;
+
+    if (size == SIZE_MAX)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "the request's intermediate results do not fit "
+                             "in memory; use a smaller batch or fewer steps");
+    if (size <= arena->capacity)
+        return CELLGATE_OK;
+    arena_release(arena);
+    arena->base = arena_allocate(arena, size);
+    if (arena->base == NULL)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "no memory for %zu bytes of intermediate results; "
+                             "use a smaller batch or fewer steps",
+                             size);
+    arena->capacity = size;
+    return CELLGATE_OK;
+}
+
+void cg_arena_finish(cg_arena *arena)
+{
+    arena_release(arena);
+}

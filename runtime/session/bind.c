@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the numbers of a request lie: in the application's memory wherever
+ * that's possible, else in the context's.
+ */
+#include "config.h"
+
+#include "runtime/formats/convert.h"
+#include "runtime/session/call.h"
+#include "runtime/session/mask.h"
+
+static int64_t value_elements(const cg_call *call, int32_t value)
+{
+    return cg_shape_elements(&call->context->shapes[value]);
+}
+
+static size_t value_size(const cg_call *call, int32_t value)
+{
+    return cellgate_dtype_size(call->graph->model->values[value].dtype);
+}
+
+/* ---- The application's memory ------------------------------------------ */
+
+/* A request whose output lies over one of its inputs is computed in memory of
+   the context, and copied at the end. */
+static bool over_an_input(const cg_call *call, const void *data, size_t bytes)
+{
+    const char *begin = data;
+
+    for (size_t at = 0; at < call->request->input_count; at++) {
+        const cg_input *as = &call->graph->model->inputs[at];
+        cellgate_input input;
+        const char *other;
+        size_t other_bytes;
+
+        cg_request_input(call->request, at, &input);
+        other = input.tensor.data;
+        other_bytes = (size_t)value_elements(call, as->value) *
+                      cellgate_dtype_size(input.tensor.dtype);
+        if (other != NULL && begin < other + other_bytes &&
+            other < begin + bytes)
+            return true;
+    }
+    return false;
+}
+
+/* The application's memory for a value, or NULL. */
+static void *direct_output(const cg_call *call, int32_t value)
+{
+    const cellgate_model *model = call->graph->model;
+
+    if (call->placement->staged)
+        return NULL;
+    for (size_t at = 0; at < model->output_count; at++) {
+        cellgate_tensor output;
+
+        if (model->outputs[at] != value)
+            continue;
+        cg_request_output(call->request, at, &output);
+        if (output.data != NULL &&
+            !over_an_input(call, output.data,
+                           (size_t)value_elements(call, value) *
+                               value_size(call, value)))
+            return output.data;
+    }
+    return NULL;
+}
+
+static bool direct_input(const cg_call *call, const cellgate_input *input,
+                         int32_t value)
+{
+    return !call->placement->staged && input->tensor.data != NULL &&
+           input->tensor.dtype == call->graph->model->values[value].dtype;
+}
+
+/* ---- Placing ----------------------------------------------------------- */
+
+static void place_input(cg_call *call, size_t index)
+{
+    cg_context *context = call->context;
+    const cg_input *as = &call->graph->model->inputs[index];
+    cellgate_input input;
+
+    cg_request_input(call->request, index, &input);
+    context->buffers[as->value] =
+        direct_input(call, &input, as->value)
+            ? input.tensor.data
+            : cg_arena_take(&context->arena, value_elements(call, as->value),
+                            value_size(call, as->value));
+    if (as->mask == CG_NO_VALUE)
+        return;
+    context->absent[as->mask] = input.lengths == NULL && input.mask == NULL;
+    if (input.lengths != NULL)
+        context->buffers[as->mask] =
+            cg_arena_take(&context->arena, value_elements(call, as->mask), 1);
+    else
+        context->buffers[as->mask] = (void *)(uintptr_t)input.mask;
+}
+
+static void place_value(cg_call *call, int32_t value)
+{
+    cg_context *context = call->context;
+    void *direct;
+
+    if (value == CG_NO_VALUE)
+        return;
+    direct = direct_output(call, value);
+    context->buffers[value] =
+        direct != NULL
+            ? direct
+            : cg_arena_take(&context->arena, value_elements(call, value),
+                            value_size(call, value));
+}
+
+static int64_t state_size(const cg_call *call, const cg_node *node,
+                          int32_t state)
+{
+    return node->as.lstm.shape.directions * call->batch *
+           cg_graph_width(node, state);
+}
+
+/* Of one kind, h (0) or c (1): final states of the directions lie behind each
+   other, as devices and streams have them. */
+static void place_final(cg_call *call, const cg_node *node,
+                        cg_lstm_memory *memory, int32_t kind)
+{
+    cg_context *context = call->context;
+    int64_t row = call->batch * cg_graph_width(node, kind);
+
+    memory->final[kind] = cg_arena_take(
+        &context->arena, state_size(call, node, kind), sizeof(float));
+    for (int32_t d = 0; d < node->as.lstm.shape.directions; d++)
+        context->buffers[cg_graph_final(node, 2 * d + kind)] =
+            memory->final[kind] == NULL ? NULL : memory->final[kind] + d * row;
+}
+
+/*
+ * Initial states that the graph gives win; a stream's come next. Memory is
+ * needed where a device takes both directions at once and they lie apart, and
+ * for a stream where the device takes its own memory only.
+ */
+static void place_initial(cg_call *call, const cg_node *node, size_t lstm,
+                          cg_lstm_memory *memory, int32_t kind)
+{
+    cg_context *context = call->context;
+    int64_t row = call->batch * cg_graph_width(node, kind);
+    int32_t directions = node->as.lstm.shape.directions;
+    bool given = false;
+    float *state = NULL;
+
+    for (int32_t d = 0; d < directions; d++)
+        given = given ||
+                cg_graph_own(call->graph, cg_graph_initial(node, 2 * d + kind));
+    memory->initial[kind] = NULL;
+    if ((given && directions > 1) ||
+        (call->stream != NULL && call->placement->staged))
+        memory->initial[kind] = cg_arena_take(
+            &context->arena, state_size(call, node, kind), sizeof(float));
+    if (call->stream != NULL)
+        state = call->placement->staged && !given
+                    ? memory->initial[kind]
+                    : call->stream->states[2 * lstm + (size_t)kind];
+    for (int32_t d = 0; d < directions; d++) {
+        int32_t value = cg_graph_initial(node, 2 * d + kind);
+
+        if (!cg_graph_own(call->graph, value))
+            context->buffers[value] = state == NULL ? NULL : state + d * row;
+    }
+}
+
+static void place_states(cg_call *call)
+{
+    for (size_t at = 0; at < call->graph->lstm_count; at++) {
+        const cg_node *node = &call->graph->nodes[call->graph->lstms[at]];
+
+        for (int32_t kind = 0; kind < 2; kind++) {
+            place_initial(call, node, at, &call->context->lstms[at], kind);
+            place_final(call, node, &call->context->lstms[at], kind);
+        }
+    }
+}
+
+static void place_host_part(cg_call *call, const cg_part *part)
+{
+    const cg_node *node = &call->graph->nodes[part->node];
+
+    if (node->kind == CG_LSTM) {
+        place_value(call, node->outputs[CG_LSTM_OUTPUT_SEQUENCE]);
+        place_value(call, node->outputs[CG_LSTM_OUTPUT_LAST]);
+        return;
+    }
+    for (size_t at = 0; at < node->output_count; at++)
+        place_value(call, node->outputs[at]);
+}
+
+static void place(cg_call *call, bool measuring)
+{
+    const cg_partition *partition = call->partition;
+    cg_context *context = call->context;
+    size_t most;
+
+    cg_arena_start(&context->arena, measuring);
+    memset(context->absent, 0,
+           call->graph->value_count * sizeof *context->absent);
+    for (size_t at = 0; at < call->graph->model->input_count; at++)
+        place_input(call, at);
+    place_states(call);
+    for (size_t at = 0; at < partition->count; at++) {
+        const cg_part *part = &partition->parts[at];
+
+        if (part->segment == NULL) {
+            place_host_part(call, part);
+        } else {
+            place_value(call, part->segment->sequence);
+            place_value(call, part->segment->last);
+        }
+    }
+    /* Scratch is for one part at a time: the parts share it. */
+    context->scratch_at = most = context->arena.used;
+    for (size_t at = 0; at < partition->count; at++) {
+        cg_arena after = context->arena;
+        cg_part_memory memory;
+
+        cg_part_take(call, &partition->parts[at], &after, &memory);
+        most = after.used > most ? after.used : most;
+    }
+    context->arena.used = most;
+}
+
+/* ---- Filling ----------------------------------------------------------- */
+
+/* Says where a number lies that does not fit. */
+static cellgate_status element_refused(const cg_call *call, int32_t value,
+                                       int64_t where,
+                                       const cellgate_error *cause,
+                                       cellgate_error *error)
+{
+    const cg_shape *shape = &call->context->shapes[value];
+    const char *name = call->graph->model->values[value].name;
+    int64_t row_size = 1, step_size = 1;
+
+    if (where < 0)
+        return cellgate_fail(error, (cellgate_status)cause->status,
+                             "input '%s': %s", name, cause->text);
+    for (int32_t axis = 1; axis < shape->rank; axis++)
+        row_size *= shape->extent[axis];
+    for (int32_t axis = 2; axis < shape->rank; axis++)
+        step_size *= shape->extent[axis];
+    return cellgate_fail(error, (cellgate_status)cause->status,
+                         "input '%s', row %lld, %s %lld: %s", name,
+                         (long long)(where / row_size),
+                         shape->rank == 2 && step_size == 1 ? "number" : "step",
+                         (long long)(where % row_size / step_size),
+                         cause->text);
+}
+
+static cellgate_status fill_value(cg_call *call, const cellgate_input *input,
+                                  int32_t value, cellgate_error *error)
+{
+    void *to = call->context->buffers[value];
+    cellgate_error cause = CELLGATE_ERROR_INIT;
+    cellgate_status status;
+    int64_t where = -1;
+
+    if (direct_input(call, input, value) || value_elements(call, value) == 0)
+        return CELLGATE_OK;
+    if (call->graph->model->values[value].dtype == CELLGATE_I32)
+        status = cg_narrow_ids(&input->tensor, INT32_MIN, INT32_MAX, to, &where,
+                               &cause);
+    else
+        status = cg_narrow_f32(&input->tensor, to, &where, &cause);
+    return status == CELLGATE_OK
+               ? CELLGATE_OK
+               : element_refused(call, value, where, &cause, error);
+}
+
+static cellgate_status fill_inputs(cg_call *call, cellgate_error *error)
+{
+    const cellgate_model *model = call->graph->model;
+    cellgate_status status = CELLGATE_OK;
+
+    for (size_t at = 0; status == CELLGATE_OK && at < model->input_count;
+         at++) {
+        const cg_input *as = &model->inputs[at];
+        cellgate_input input;
+
+        cg_request_input(call->request, at, &input);
+        status = fill_value(call, &input, as->value, error);
+        if (input.lengths != NULL)
+            cg_mask_from_lengths(call->context->buffers[as->mask],
+                                 input.lengths, input.tensor.shape[0],
+                                 input.tensor.shape[1]);
+    }
+    return status;
+}
+
+/* A stream's state goes to memory of the context where the device needs it. */
+static void fill_states(cg_call *call)
+{
+    const cg_graph *graph = call->graph;
+
+    if (call->stream == NULL || !call->placement->staged)
+        return;
+    for (size_t at = 0; at < 2 * graph->lstm_count; at++) {
+        const cg_node *node = &graph->nodes[graph->lstms[at / 2]];
+        float *to = call->context->lstms[at / 2].initial[at % 2];
+
+        memcpy(to, call->stream->states[at],
+               (size_t)state_size(call, node, (int32_t)(at % 2)) * sizeof *to);
+    }
+}
+
+cellgate_status cg_call_bind(cg_call *call, cellgate_error *error)
+{
+    cellgate_status status;
+
+    place(call, true);
+    status = cg_arena_reserve(&call->context->arena, error);
+    if (status != CELLGATE_OK)
+        return status;
+    place(call, false);
+    fill_states(call);
+    return fill_inputs(call, error);
+}
+
+void cg_call_deliver(const cg_call *call)
+{
+    const cg_graph *graph = call->graph;
+
+    for (size_t at = 0; at < graph->model->output_count; at++) {
+        int32_t value = graph->model->outputs[at];
+        size_t bytes =
+            (size_t)value_elements(call, value) * value_size(call, value);
+        cellgate_tensor output;
+
+        cg_request_output(call->request, at, &output);
+        if (output.data != NULL && output.data != call->context->buffers[value])
+            memmove(output.data, call->context->buffers[value], bytes);
+    }
+    for (size_t at = 0; call->stream != NULL && at < 2 * graph->lstm_count;
+         at++) {
+        const cg_node *node = &graph->nodes[graph->lstms[at / 2]];
+
+        memcpy(call->stream->states[at],
+               call->context->lstms[at / 2].final[at % 2],
+               (size_t)state_size(call, node, (int32_t)(at % 2)) *
+                   sizeof(float));
+    }
+}

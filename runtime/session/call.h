@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A call: one request on its way through a placement. It lives on the stack of
+ * cellgate_run(); what it points to is the request's, the context's or shared.
+ */
+#ifndef CELLGATE_RUNTIME_SESSION_CALL_H
+#define CELLGATE_RUNTIME_SESSION_CALL_H
+
+#include "runtime/session/placement.h"
+#include "runtime/session/stream.h"
+
+typedef struct cg_times {
+    double device, host, wait;
+    double upload, compute, download;
+    uint32_t segments, host_segments;
+    double longest;               /* of one part */
+    const cg_segment *longest_in; /* NULL: a host op */
+} cg_times;
+
+typedef struct cg_call {
+    const cellgate_request *request;
+    cg_placement *placement;
+    const cg_graph *graph;
+    const cg_partition *partition;
+    cg_context *context;
+    cellgate_stream *stream; /* NULL: from zeros */
+    int64_t batch;
+    cg_times times;
+} cg_call;
+
+/* Monotonic, in seconds. */
+double cg_seconds(void);
+
+/* ---- request.c: is the request well formed? ---------------------------- */
+
+/* Input and output number `index`, read at whatever size the application's
+   structs have. */
+void cg_request_input(const cellgate_request *request, size_t index,
+                      cellgate_input *input);
+void cg_request_output(const cellgate_request *request, size_t index,
+                       cellgate_tensor *output);
+
+/* Counts, struct sizes, dtypes, ranks, extents and lengths of the inputs. */
+cellgate_status cg_request_check_inputs(const cellgate_request *request,
+                                        const cellgate_model *model,
+                                        cellgate_error *error);
+/* Shapes of every value of the model for checked inputs. */
+cellgate_status cg_request_shapes(const cellgate_request *request,
+                                  const cg_graph *graph, cg_shape *shapes,
+                                  cellgate_error *error);
+/* Dtype and shape of the outputs that are wanted. */
+cellgate_status cg_request_check_outputs(const cellgate_request *request,
+                                         const cellgate_model *model,
+                                         const cg_shape *shapes,
+                                         cellgate_error *error);
+/* Whether it gives a mask or lengths with any input. */
+bool cg_request_masked(const cellgate_request *request);
+
+/* ---- bind.c: where do its numbers lie? --------------------------------- */
+
+/* Gives every value a buffer, and fills those of the inputs. */
+cellgate_status cg_call_bind(cg_call *call, cellgate_error *error);
+/* Copies to the application what it doesn't have yet. */
+void cg_call_deliver(const cg_call *call);
+
+/* ---- execute.c: compute ------------------------------------------------- */
+
+/* Scratch memory of one part; NULL for what it doesn't need. */
+typedef struct cg_part_memory {
+    void *host;       /* of a host op */
+    int32_t *lengths; /* of a segment with a mask: [batch] */
+    void *x;          /* likewise: valid steps only */
+    float *y;
+} cg_part_memory;
+
+/* Takes it from the arena. */
+void cg_part_take(const cg_call *call, const cg_part *part, cg_arena *arena,
+                  cg_part_memory *memory);
+/* Runs all parts. TIMEOUT: the context has been abandoned. */
+cellgate_status cg_call_execute(cg_call *call, cellgate_error *error);
+
+#endif

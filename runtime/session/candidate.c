@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which candidates a session has, which one it takes, and why. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "runtime/session/session.h"
+
+static const char *name_of(const cg_candidate *candidate)
+{
+    return candidate->device != NULL ? cg_device_name(candidate->device)
+                                     : "host";
+}
+
+/* ---- Listing ----------------------------------------------------------- */
+
+/* Once; NULL stands for the host ops. */
+static void add(cellgate_session *session, cg_device *device)
+{
+    cg_candidate *candidate = &session->candidates[session->candidate_count];
+
+    for (size_t at = 0; at < session->candidate_count; at++)
+        if (session->candidates[at].device == device)
+            return;
+    candidate->device = device;
+    atomic_init(&candidate->status, CG_UNTRIED);
+    session->candidate_count++;
+}
+
+static cellgate_status add_named(cellgate_session *session, const char *name,
+                                 cellgate_error *error)
+{
+    cg_device *device = cg_device_table_find(session->table, name);
+
+    if (device == NULL && strcmp(name, "host") != 0)
+        return cellgate_fail(error, CELLGATE_NOT_FOUND,
+                             "there is no device '%s'; `cellgate devices` "
+                             "lists those there are",
+                             name);
+    add(session, device);
+    return CELLGATE_OK;
+}
+
+cellgate_status cg_session_list_candidates(cellgate_session *session,
+                                           const char *device,
+                                           cellgate_error *error)
+{
+    size_t count = cg_device_table_count(session->table);
+    bool run = session->fallback == CG_FALLBACK_RUN;
+    cellgate_status status = CELLGATE_OK;
+
+    session->candidates = calloc(count + 1, sizeof *session->candidates);
+    if (session->candidates == NULL)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "no memory for a session's devices");
+    session->named = device != NULL;
+    if (device != NULL)
+        status = add_named(session, device, error);
+    for (size_t at = 0; (device == NULL || run) && at < count; at++)
+        add(session, cg_device_table_at(session->table, at));
+    if (run)
+        add(session, NULL);
+    return status;
+}
+
+/* ---- Placements -------------------------------------------------------- */
+
+static void append(char *text, size_t size, const char *separator,
+                   const char *name, const char *reason)
+{
+    size_t used = strlen(text);
+
+    snprintf(text + used, size - used, "%s%s: %s", separator, name, reason);
+}
+
+static void choice_text(const cellgate_session *session, size_t index,
+                        char *text, size_t size)
+{
+    const char *why = "first usable device in configuration order";
+
+    if (session->named && index == 0)
+        why = "named by the application";
+    else if (session->candidates[index].device == NULL)
+        why = "the host ops, as the last resort";
+    snprintf(text, size, "%s", why);
+    for (size_t at = 0; at < index; at++)
+        if (atomic_load(&session->candidates[at].status) > CELLGATE_OK)
+            append(text, size, "; not ", name_of(&session->candidates[at]),
+                   session->candidates[at].failure);
+}
+
+static cellgate_status make_placement(cellgate_session *session, size_t index)
+{
+    cg_candidate *candidate = &session->candidates[index];
+    cellgate_error cause = CELLGATE_ERROR_INIT;
+    char reason[1024];
+    cellgate_status status;
+
+    choice_text(session, index, reason, sizeof reason);
+    status = cg_placement_create(&session->graph, candidate->device,
+                                 session->variant, reason, session->watchdog,
+                                 &candidate->placement, &cause);
+    if (status != CELLGATE_OK)
+        snprintf(candidate->failure, sizeof candidate->failure, "%.*s",
+                 (int)sizeof candidate->failure - 1, cause.text);
+    atomic_store_explicit(&candidate->status, (int)status,
+                          memory_order_release);
+    return status;
+}
+
+cellgate_status cg_session_placement(cellgate_session *session, size_t index,
+                                     cg_placement **placement,
+                                     cellgate_error *error)
+{
+    cg_candidate *candidate = &session->candidates[index];
+    int status = atomic_load_explicit(&candidate->status, memory_order_acquire);
+
+    if (status == CG_UNTRIED) {
+        pthread_mutex_lock(&session->mutex);
+        status = atomic_load_explicit(&candidate->status, memory_order_relaxed);
+        if (status == CG_UNTRIED)
+            status = (int)make_placement(session, index);
+        pthread_mutex_unlock(&session->mutex);
+    }
+    if (status != CELLGATE_OK)
+        return cellgate_fail(error, (cellgate_status)status, "device '%s': %s",
+                             name_of(candidate), candidate->failure);
+    *placement = candidate->placement;
+    return CELLGATE_OK;
+}
+
+/* ---- Choosing ---------------------------------------------------------- */
+
+static cellgate_status none_usable(const cellgate_session *session,
+                                   cellgate_error *error)
+{
+    char text[400] = "";
+
+    for (size_t at = 0; at < session->candidate_count; at++)
+        append(text, sizeof text, at > 0 ? "; " : "",
+               name_of(&session->candidates[at]),
+               session->candidates[at].failure);
+    return cellgate_fail(error, CELLGATE_NO_DEVICE,
+                         "no device is usable (%s); `cellgate devices` says "
+                         "more, and the device 'host' is always there",
+                         session->candidate_count > 0 ? text
+                                                      : "none was found");
+}
+
+/* One that's known not to be usable is passed over; one that only fails now is
+   an error, unless the settings allow to fall back. */
+static bool may_pass(const cellgate_session *session, bool known)
+{
+    if (session->named)
+        return false;
+    return known || session->fallback != CG_FALLBACK_NEVER;
+}
+
+static void log_fallback(const cellgate_session *session, size_t index,
+                         const char *why)
+{
+    cg_log_line(cg_device_table_log(session->table), CELLGATE_LOG_WARNING,
+                "device '%s' is passed over: %s",
+                name_of(&session->candidates[index]), why);
+}
+
+static bool has_variant(const cg_placement *placement, const char *name)
+{
+    for (size_t at = 0; at < placement->segments.count; at++)
+        if (strcmp(placement->segments.segments[at]->variant.name, name) == 0)
+            return true;
+    return false;
+}
+
+static cellgate_status check_variant(const cellgate_session *session,
+                                     const cg_placement *placement,
+                                     cellgate_error *error)
+{
+    if (session->variant == NULL || has_variant(placement, session->variant))
+        return CELLGATE_OK;
+    return cellgate_fail(error, CELLGATE_NOT_FOUND,
+                         "device '%s' has no variant '%s' for this model",
+                         cg_placement_name(placement), session->variant);
+}
+
+cellgate_status cg_session_choose(cellgate_session *session,
+                                  cellgate_error *error)
+{
+    for (size_t at = 0; at < session->candidate_count; at++) {
+        cg_candidate *candidate = &session->candidates[at];
+        cellgate_error cause = CELLGATE_ERROR_INIT;
+        bool known = candidate->device != NULL &&
+                     cg_device_usable(candidate->device, &cause) != CELLGATE_OK;
+        cg_placement *placement;
+        cellgate_status status =
+            cg_session_placement(session, at, &placement, &cause);
+
+        if (status == CELLGATE_OK) {
+            session->primary = at;
+            return check_variant(session, placement, error);
+        }
+        if (status == CELLGATE_NO_MEMORY || !may_pass(session, known))
+            return cellgate_fail(error, status, "%s", cause.text);
+        if (!known)
+            log_fallback(session, at, cause.text);
+    }
+    return none_usable(session, error);
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <time.h>
+
+#include "runtime/host/host.h"
+#include "runtime/session/call.h"
+#include "runtime/session/mask.h"
+
+double cg_seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static int64_t steps_of(const cg_call *call, const cg_segment *segment)
+{
+    return segment->rows ? 1 : call->context->shapes[segment->x].extent[1];
+}
+
+static int64_t last_extent(const cg_call *call, int32_t value)
+{
+    const cg_shape *shape = &call->context->shapes[value];
+
+    return shape->extent[shape->rank - 1];
+}
+
+/* The mask of a segment in this request, or NULL. */
+static const uint8_t *mask_of(const cg_call *call, const cg_part *part)
+{
+    if (part->mask == CG_NO_VALUE || call->context->absent[part->mask])
+        return NULL;
+    return call->context->buffers[part->mask];
+}
+
+/* ---- Memory ------------------------------------------------------------ */
+
+void cg_part_take(const cg_call *call, const cg_part *part, cg_arena *arena,
+                  cg_part_memory *memory)
+{
+    const cg_context *context = call->context;
+    const cg_segment *segment = part->segment;
+
+    memset(memory, 0, sizeof *memory);
+    if (segment == NULL) {
+        const cg_node *node = &call->graph->nodes[part->node];
+        size_t size = cg_host_scratch(node, context->shapes);
+
+        if (size > 0)
+            memory->host = cg_arena_take(arena, (int64_t)size, 1);
+        return;
+    }
+    if (part->mask == CG_NO_VALUE || context->absent[part->mask])
+        return;
+    memory->lengths = cg_arena_take(arena, call->batch, sizeof(int32_t));
+    memory->x =
+        cg_arena_take(arena, cg_shape_elements(&context->shapes[segment->x]),
+                      sizeof(float)); /* and of int32 */
+    if (segment->sequence != CG_NO_VALUE)
+        memory->y = cg_arena_take(
+            arena, cg_shape_elements(&context->shapes[segment->sequence]),
+            sizeof(float));
+}
+
+/* ---- Before a run ------------------------------------------------------ */
+
+static cellgate_status check_ids(const cg_call *call, const cg_node *node,
+                                 cellgate_error *error)
+{
+    const cg_shape *shape = &call->context->shapes[node->inputs[0]];
+    const int32_t *ids = call->context->buffers[node->inputs[0]];
+    int64_t vocabulary = node->as.embedding.vocabulary;
+    int64_t steps = shape->extent[1], count = shape->extent[0] * steps;
+
+    for (int64_t at = 0; at < count; at++)
+        if (ids[at] < 0 || ids[at] >= vocabulary)
+            return cellgate_fail(error, CELLGATE_OUT_OF_RANGE,
+                                 "embedding '%s': id %d in row %lld, step %lld "
+                                 "is not in the vocabulary of %lld (0 to %lld)",
+                                 node->name, (int)ids[at],
+                                 (long long)(at / steps),
+                                 (long long)(at % steps), (long long)vocabulary,
+                                 (long long)vocabulary - 1);
+    return CELLGATE_OK;
+}
+
+/* One kind of initial state, h0 or c0, of both directions together. */
+static const float *initial_state(const cg_call *call, const cg_node *node,
+                                  const cg_lstm_memory *memory, int32_t kind)
+{
+    void *const *buffers = call->context->buffers;
+    size_t row = (size_t)(call->batch * cg_graph_width(node, kind));
+    const float *first = buffers[cg_graph_initial(node, kind)], *second;
+
+    if (node->as.lstm.shape.directions == 1)
+        return first;
+    second = buffers[cg_graph_initial(node, 2 + kind)];
+    if (first == NULL && second == NULL)
+        return NULL;
+    if (first != NULL && second == first + row)
+        return first;
+    for (int32_t d = 0; d < 2; d++) {
+        const float *from = d == 0 ? first : second;
+        float *to = memory->initial[kind] + (size_t)d * row;
+
+        if (from != NULL)
+            memcpy(to, from, row * sizeof *to);
+        else
+            memset(to, 0, row * sizeof *to);
+    }
+    return memory->initial[kind];
+}
+
+/* Number of an LSTM among those of the graph. */
+static size_t lstm_number(const cg_graph *graph, size_t node)
+{
+    size_t at = 0;
+
+    while (graph->lstms[at] != node)
+        at++;
+    return at;
+}
+
+static void set_states(const cg_call *call, const cg_segment *segment)
+{
+    for (size_t at = 0; at < segment->node_count; at++) {
+        const cg_node *node = &call->graph->nodes[segment->nodes[at]];
+        cellgate_lstm_state *state = &call->context->states[at];
+        const cg_lstm_memory *memory;
+
+        memset(state, 0, sizeof *state);
+        if (node->kind != CG_LSTM)
+            continue;
+        memory =
+            &call->context->lstms[lstm_number(call->graph, segment->nodes[at])];
+        state->h0 = initial_state(call, node, memory, 0);
+        state->c0 = initial_state(call, node, memory, 1);
+        state->h = memory->final[0];
+        state->c = memory->final[1];
+    }
+}
+
+static void set_sequence(const cg_call *call, cellgate_sequence *sequence,
+                         int32_t value, void *data, int64_t steps)
+{
+    const cg_value *of = &call->graph->model->values[value];
+    int64_t features = of->dtype == CELLGATE_I32 ? 1 : last_extent(call, value);
+
+    sequence->data = data;
+    sequence->dtype = of->dtype;
+    sequence->time_stride = features;
+    sequence->batch_stride = steps * features;
+}
+
+static void set_run(const cg_call *call, const cg_segment *segment, void *x,
+                    float *y)
+{
+    cellgate_segment_run *run = &call->context->flight.run;
+
+    memset(run, 0, sizeof *run);
+    run->struct_size = sizeof *run;
+    run->batch = call->batch;
+    run->steps = steps_of(call, segment);
+    set_sequence(call, &run->x, segment->x, x, run->steps);
+    if (segment->sequence != CG_NO_VALUE)
+        set_sequence(call, &run->y, segment->sequence, y, run->steps);
+    if (segment->last != CG_NO_VALUE)
+        set_sequence(call, &run->y_last, segment->last,
+                     call->context->buffers[segment->last], 1);
+    set_states(call, segment);
+    run->states = call->context->states;
+}
+
+/* ---- The run ----------------------------------------------------------- */
+
+static void fly(void *argument)
+{
+    cg_flight *flight = argument;
+    double start = cg_seconds();
+
+    flight->status =
+        flight->ops->run(flight->plan, &flight->run, &flight->error);
+    flight->seconds = cg_seconds() - start;
+    if (flight->status == CELLGATE_OK && flight->ops->breakdown != NULL) {
+        cellgate_error ignored = CELLGATE_ERROR_INIT;
+
+        flight->has_breakdown =
+            flight->ops->breakdown(flight->plan, &flight->breakdown,
+                                   &ignored) == CELLGATE_OK;
+    }
+}
+
+static void flight_init(cg_flight *flight, const cg_engine *engine,
+                        cellgate_plan *plan)
+{
+    flight->ops = engine->ops;
+    flight->plan = plan;
+    flight->has_breakdown = false;
+    memset(&flight->breakdown, 0, sizeof flight->breakdown);
+    flight->breakdown.struct_size = sizeof flight->breakdown;
+    memset(&flight->error, 0, sizeof flight->error);
+    flight->error.struct_size = sizeof flight->error;
+}
+
+static cellgate_status hung(cg_call *call, cellgate_error *error)
+{
+    char reason[160];
+
+    snprintf(reason, sizeof reason,
+             "a run did not end within %g s ([scheduler] watchdog)",
+             call->placement->watchdog);
+    cg_device_quarantine(call->placement->engine.device, CELLGATE_TIMEOUT,
+                         reason);
+    cg_placement_abandon(call->placement, call->context);
+    call->context = NULL;
+    return cellgate_fail(error, CELLGATE_TIMEOUT,
+                         "device '%s': %s; it is out of service now",
+                         cg_placement_name(call->placement), reason);
+}
+
+static cellgate_status landed(cg_call *call, const cg_segment *segment,
+                              cellgate_error *error)
+{
+    cg_flight *flight = &call->context->flight;
+    cg_times *times = &call->times;
+
+    times->device += flight->seconds;
+    times->segments++;
+    if (flight->seconds >= times->longest) {
+        times->longest = flight->seconds;
+        times->longest_in = segment;
+    }
+    if (flight->has_breakdown) {
+        times->upload += flight->breakdown.upload;
+        times->compute += flight->breakdown.compute;
+        times->download += flight->breakdown.download;
+    }
+    if (flight->status == CELLGATE_OK)
+        return CELLGATE_OK;
+    flight->error.text[sizeof flight->error.text - 1] = '\0';
+    if (flight->status == CELLGATE_DEVICE_LOST)
+        cg_device_quarantine(call->placement->engine.device,
+                             CELLGATE_DEVICE_LOST, flight->error.text);
+    cellgate_fail(error, flight->status, "device '%s', segment %s: %s",
+                  cg_placement_name(call->placement), segment->names,
+                  flight->error.text);
+    if (error != NULL)
+        error->vendor_code = flight->error.vendor_code;
+    return flight->status;
+}
+
+/* Threads are taken for the run alone, not for the host's work around it. */
+static cellgate_status launch(cg_call *call, const cg_segment *segment,
+                              cellgate_error *error)
+{
+    cg_context *context = call->context;
+    cg_device *device = call->placement->engine.device;
+    uint32_t threads = segment->variant.threads;
+    double start = cg_seconds();
+    cellgate_plan *plan;
+    bool ended = true;
+    cellgate_status status =
+        cg_context_plan(context, call->placement, segment, call->batch,
+                        steps_of(call, segment), &plan, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    flight_init(&context->flight, &call->placement->engine, plan);
+    cg_device_threads_acquire(device, threads);
+    call->times.wait += cg_seconds() - start;
+    if (context->worker != NULL)
+        ended = cg_worker_run(context->worker, fly, &context->flight,
+                              call->placement->watchdog);
+    else
+        fly(&context->flight);
+    cg_device_threads_release(device, threads);
+    return ended ? landed(call, segment, error) : hung(call, error);
+}
+
+/* ---- After a run ------------------------------------------------------- */
+
+/* Calls with each direction's half of the features and its running order. */
+static void unpack(const cg_mask *mask, const cg_lstm *lstm, const float *from,
+                   float *y, int64_t features)
+{
+    bool both = lstm->shape.directions == 2;
+    int64_t half = features / 2;
+
+    if (lstm->zero_masked) {
+        cg_mask_unpack(mask, from, y, features, 0, features, CG_FILL_PADDING);
+    } else if (both) {
+        cg_mask_unpack(mask, from, y, features, 0, half, CG_FILL_FORWARD);
+        cg_mask_unpack(mask, from, y, features, half, features,
+                       CG_FILL_BACKWARD);
+    } else {
+        cg_mask_unpack(mask, from, y, features, 0, features,
+                       lstm->shape.reverse ? CG_FILL_BACKWARD
+                                           : CG_FILL_FORWARD);
+    }
+}
+
+/* Padding on the right: a reversed direction meets it first, so it shows what
+   the device makes of it already; so does one that zeroes masked steps. */
+static void repeat(const cg_mask *mask, const cg_lstm *lstm,
+                   const int32_t *lengths, float *y, int64_t features)
+{
+    if (lstm->zero_masked || lstm->shape.reverse)
+        return;
+    cg_mask_repeat_last(mask, lengths, y, features, 0,
+                        lstm->shape.directions == 2 ? features / 2 : features);
+}
+
+static void zero_last(const cg_call *call, const cg_segment *segment,
+                      const cg_mask *mask, const cg_lstm *lstm)
+{
+    int64_t features = last_extent(call, segment->last);
+    int64_t half = lstm->shape.directions == 2 ? features / 2 : features;
+    float *last = call->context->buffers[segment->last];
+
+    if (mask->steps == 0)
+        return;
+    cg_mask_zero_rows(mask, lstm->shape.reverse ? 0 : mask->steps - 1, last,
+                      features, 0, half);
+    if (half < features)
+        cg_mask_zero_rows(mask, 0, last, features, half, features);
+}
+
+static void apply_mask(const cg_call *call, const cg_segment *segment,
+                       const cg_mask *mask, const cg_part_memory *memory,
+                       bool packed)
+{
+    const cg_lstm *lstm = &call->graph->nodes[segment->shaping_lstm].as.lstm;
+
+    if (segment->sequence != CG_NO_VALUE) {
+        float *y = call->context->buffers[segment->sequence];
+        int64_t features = last_extent(call, segment->sequence);
+
+        if (packed)
+            unpack(mask, lstm, memory->y, y, features);
+        else
+            repeat(mask, lstm, memory->lengths, y, features);
+    }
+    if (segment->last != CG_NO_VALUE && segment->zero_last)
+        zero_last(call, segment, mask, lstm);
+}
+
+/* ---- Parts ------------------------------------------------------------- */
+
+static size_t step_bytes(const cg_call *call, int32_t value)
+{
+    const cg_value *of = &call->graph->model->values[value];
+
+    return of->dtype == CELLGATE_I32
+               ? sizeof(int32_t)
+               : (size_t)last_extent(call, value) * sizeof(float);
+}
+
+static cellgate_status run_masked(cg_call *call, const cg_segment *segment,
+                                  const cg_mask *mask,
+                                  const cg_part_memory *memory,
+                                  cellgate_error *error)
+{
+    void *const *buffers = call->context->buffers;
+    bool packed = !cg_mask_lengths(mask, memory->lengths);
+    float *y =
+        segment->sequence == CG_NO_VALUE ? NULL : buffers[segment->sequence];
+    cellgate_status status;
+
+    if (packed)
+        cg_mask_pack(mask, buffers[segment->x], memory->x,
+                     step_bytes(call, segment->x));
+    set_run(call, segment, packed ? memory->x : buffers[segment->x],
+            packed ? memory->y : y);
+    call->context->flight.run.lengths = memory->lengths;
+    status = launch(call, segment, error);
+    if (status == CELLGATE_OK)
+        apply_mask(call, segment, mask, memory, packed);
+    return status;
+}
+
+static cellgate_status run_segment(cg_call *call, const cg_part *part,
+                                   const cg_part_memory *memory,
+                                   cellgate_error *error)
+{
+    const cg_segment *segment = part->segment;
+    const cg_node *first = &call->graph->nodes[segment->nodes[0]];
+    void *const *buffers = call->context->buffers;
+    const uint8_t *valid = mask_of(call, part);
+    cellgate_status status = CELLGATE_OK;
+
+    if (first->kind == CG_EMBEDDING)
+        status = check_ids(call, first, error);
+    if (status != CELLGATE_OK)
+        return status;
+    if (valid != NULL) {
+        cg_mask mask = { valid, call->batch, steps_of(call, segment) };
+
+        return run_masked(call, segment, &mask, memory, error);
+    }
+    set_run(call, segment, buffers[segment->x],
+            segment->sequence == CG_NO_VALUE ? NULL
+                                             : buffers[segment->sequence]);
+    return launch(call, segment, error);
+}
+
+static cellgate_status run_host(cg_call *call, const cg_part *part,
+                                const cg_part_memory *memory,
+                                cellgate_error *error)
+{
+    const cg_node *node = &call->graph->nodes[part->node];
+    cg_context *context = call->context;
+    double start = cg_seconds(), seconds;
+    cellgate_status status;
+
+    status = cg_host_run(call->graph->model, node, context->shapes,
+                         context->buffers, memory->host, error);
+    seconds = cg_seconds() - start;
+    call->times.host_segments++;
+    if (seconds >= call->times.longest) {
+        call->times.longest = seconds;
+        call->times.longest_in = NULL;
+    }
+    return status;
+}
+
+cellgate_status cg_call_execute(cg_call *call, cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+
+    for (size_t at = 0; status == CELLGATE_OK && at < call->partition->count;
+         at++) {
+        const cg_part *part = &call->partition->parts[at];
+        cg_arena scratch = call->context->arena;
+        cg_part_memory memory;
+
+        scratch.used = call->context->scratch_at;
+        cg_part_take(call, part, &scratch, &memory);
+        status = part->segment != NULL ? run_segment(call, part, &memory, error)
+                                       : run_host(call, part, &memory, error);
+    }
+    return status;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A segment: a chain of the graph's nodes that one device runs as a unit, with
+ * the variant chosen for it and its prepared weights. Immutable once prepared;
+ * shared by partitions and by any number of plans.
+ */
+#ifndef CELLGATE_RUNTIME_SESSION_SEGMENT_H
+#define CELLGATE_RUNTIME_SESSION_SEGMENT_H
+
+#include "runtime/plugin/devices.h"
+#include "runtime/session/graph.h"
+
+/* The device that a placement uses, open. */
+typedef struct cg_engine {
+    cg_device *device;
+    const cellgate_plugin *ops;
+    cellgate_device *handle;
+    uint32_t flags;      /* of its description */
+    const char *variant; /* asked for by name, or NULL */
+} cg_engine;
+
+typedef union cg_any_op {
+    cellgate_op head;
+    cellgate_lstm lstm;
+    cellgate_dense dense;
+    cellgate_embedding embedding;
+    cellgate_activation_op activation;
+    cellgate_softmax softmax;
+} cg_any_op;
+
+typedef struct cg_segment {
+    size_t index; /* in its placement */
+    size_t *nodes;
+    size_t node_count;
+    char *names;  /* of the nodes, separated by ", " */
+    char *reason; /* why the chain ends where it does; "" if nothing is odd */
+    int32_t x;    /* value that goes in */
+    int32_t sequence; /* values that come out, or CG_NO_VALUE */
+    int32_t last;
+    bool rows; /* x is a row a sample: given as a sequence of one step */
+    /* The LSTM that the sequence result owes its masked steps to; -1: none. */
+    int64_t shaping_lstm;
+    bool zero_last; /* LAST of masked rows is set to zero */
+    cg_any_op *ops;
+    const cellgate_op **op_list;
+    cellgate_segment chain;
+    cellgate_variant variant;
+    cellgate_weights *weights;
+    const cg_engine *engine;
+} cg_segment;
+
+/*
+ * Describes nodes[0 .. count) of the graph, in chain order, and asks the
+ * device for a variant. UNSUPPORTED: the device's reason. Nothing slow.
+ */
+cellgate_status cg_segment_create(const cg_graph *graph,
+                                  const cg_engine *engine, const size_t *nodes,
+                                  size_t count, cg_segment **segment,
+                                  cellgate_error *error);
+/* Uploads the weights; the slow part. */
+cellgate_status cg_segment_prepare(cg_segment *segment, cellgate_error *error);
+void cg_segment_destroy(cg_segment *segment);
+
+/* Whether a plugin may be asked to run a node of this kind. */
+bool cg_segment_takes(cg_kind kind);
+
+#endif

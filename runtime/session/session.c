@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "runtime/plugin/runtime.h"
+#include "runtime/session/session.h"
+
+/* ---- Creation ---------------------------------------------------------- */
+
+static cellgate_status read_options(const cellgate_session_options *options,
+                                    cellgate_session_options *read,
+                                    cellgate_error *error)
+{
+    memset(read, 0, sizeof *read);
+    read->struct_size = sizeof *read;
+    if (options == NULL)
+        return CELLGATE_OK;
+    if (options->struct_size < sizeof(size_t) ||
+        !cellgate_struct_known(options, sizeof *read))
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "struct_size of the session options is %zu, or "
+                             "they have members that this libcellgate does "
+                             "not know",
+                             options->struct_size);
+    cellgate_struct_copy(read, options);
+    return CELLGATE_OK;
+}
+
+static cellgate_status session_init(cellgate_session *session,
+                                    cg_device_table *table,
+                                    const cellgate_model *model,
+                                    const cellgate_session_options *options,
+                                    cellgate_error *error)
+{
+    const cg_config *config = cg_device_table_config(table);
+    cellgate_status status;
+
+    pthread_mutex_init(&session->mutex, NULL);
+    session->table = cg_device_table_reference(table);
+    session->model = cg_model_reference(model);
+    session->fallback = config->fallback;
+    session->watchdog = config->watchdog;
+    if (options->variant != NULL) {
+        session->variant = strdup(options->variant);
+        if (session->variant == NULL)
+            return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                                 "no memory for a session");
+    }
+    status = cg_graph_init(&session->graph, session->model, error);
+    if (status == CELLGATE_OK)
+        status = cg_session_list_candidates(session, options->device, error);
+    if (status == CELLGATE_OK)
+        status = cg_session_choose(session, error);
+    return status;
+}
+
+cellgate_status cellgate_session_create(cellgate_runtime *runtime,
+                                        const cellgate_model *model,
+                                        const cellgate_session_options *options,
+                                        cellgate_session **session,
+                                        cellgate_error *error)
+{
+    cellgate_session_options read;
+    cellgate_session *made;
+    cellgate_status status = cg_process_check(error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    if (runtime == NULL || model == NULL || session == NULL)
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "a session needs a runtime, a model and a place "
+                             "for the result");
+    status = read_options(options, &read, error);
+    if (status != CELLGATE_OK)
+        return status;
+    made = calloc(1, sizeof *made);
+    if (made == NULL)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "no memory for a session");
+    status = session_init(made, runtime->table, model, &read, error);
+    if (status != CELLGATE_OK) {
+        cellgate_session_destroy(made);
+        return status;
+    }
+    *session = made;
+    return CELLGATE_OK;
+}
+
+/*
+ * Sessions that a run that hangs keeps from being freed: it reads the model's
+ * weights and the device's memory, so they stay, and with them the references
+ * that hold them. The list is there for leak checkers.
+ */
+static cellgate_session *left_behind;
+static pthread_mutex_t left_behind_mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void leave_behind(cellgate_session *session)
+{
+    pthread_mutex_lock(&left_behind_mutex);
+    session->next = left_behind;
+    left_behind = session;
+    pthread_mutex_unlock(&left_behind_mutex);
+}
+
+void cellgate_session_destroy(cellgate_session *session)
+{
+    bool freed = true;
+
+    /* In a child after fork() nothing of a device may be touched. */
+    if (session == NULL || cg_process_check(NULL) != CELLGATE_OK)
+        return;
+    for (size_t at = 0; at < session->candidate_count; at++)
+        freed =
+            cg_placement_destroy(session->candidates[at].placement) && freed;
+    if (!freed) {
+        leave_behind(session);
+        return;
+    }
+    free(session->candidates);
+    cg_graph_finish(&session->graph);
+    cellgate_model_destroy(session->model);
+    cg_device_table_release(session->table);
+    pthread_mutex_destroy(&session->mutex);
+    free(session->variant);
+    free(session);
+}
+
+/* ---- Segments ---------------------------------------------------------- */
+
+static const cg_placement *primary(const cellgate_session *session)
+{
+    return session->candidates[session->primary].placement;
+}
+
+size_t cellgate_session_segment_count(const cellgate_session *session)
+{
+    return primary(session)->partitions[0].count;
+}
+
+static void segment_info(const cg_placement *placement, const cg_part *part,
+                         cellgate_segment_info *info)
+{
+    const cg_segment *segment = part->segment;
+
+    if (segment == NULL) {
+        info->device = "host";
+        info->variant = "";
+        info->nodes = placement->graph->nodes[part->node].name;
+        info->reason = part->reason;
+        info->threads = 1;
+        info->numeric = CELLGATE_NUMERIC_F32;
+        return;
+    }
+    info->device = cg_placement_name(placement);
+    info->variant = segment->variant.name;
+    info->nodes = segment->names;
+    info->reason =
+        segment->reason[0] != '\0' ? segment->reason : placement->reason;
+    info->threads = segment->variant.threads;
+    info->numeric = segment->variant.numeric;
+}
+
+cellgate_status cellgate_session_segment_get(const cellgate_session *session,
+                                             size_t index,
+                                             cellgate_segment_info *info)
+{
+    const cg_placement *placement = primary(session);
+    cellgate_segment_info filled = { .struct_size = sizeof filled };
+
+    if (info == NULL || info->struct_size < sizeof(size_t))
+        return CELLGATE_INVALID;
+    if (index >= placement->partitions[0].count)
+        return CELLGATE_END;
+    segment_info(placement, &placement->partitions[0].parts[index], &filled);
+    cellgate_struct_copy(info, &filled);
+    return CELLGATE_OK;
+}

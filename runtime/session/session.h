@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A session: a model, and the candidates that may run its requests. Until
+ * there is a scheduler, the first usable candidate runs everything, and the
+ * setting [scheduler] fallback says when another one may take its place.
+ */
+#ifndef CELLGATE_RUNTIME_SESSION_SESSION_H
+#define CELLGATE_RUNTIME_SESSION_SESSION_H
+
+#include "runtime/session/placement.h"
+
+#define CG_UNTRIED (-1)
+
+/* A device that may run the session's requests, or the host ops. */
+typedef struct cg_candidate {
+    cg_device *device; /* NULL: the host ops */
+    /*
+     * A cellgate_status, set once, or CG_UNTRIED before. OK: `placement` is
+     * there. Else why there is none, in `failure`.
+     */
+    atomic_int status;
+    cg_placement *placement;
+    char failure[256];
+} cg_candidate;
+
+struct cellgate_session {
+    cg_device_table *table;
+    cellgate_model *model;
+    cg_graph graph;
+    char *variant; /* asked for by name, or NULL */
+    cg_fallback fallback;
+    double watchdog;
+    bool named;               /* the application named the device */
+    pthread_mutex_t mutex;    /* of making placements */
+    cg_candidate *candidates; /* in the order in which they are tried */
+    size_t candidate_count;
+    size_t primary;         /* the one taken when the session was created */
+    cellgate_session *next; /* among those that a hung run keeps from going */
+};
+
+/* ---- candidate.c ------------------------------------------------------- */
+
+/*
+ * Lists the candidates: the device of that name, or all of the table, and then
+ * those that a failing run may fall back to. NOT_FOUND: no such device.
+ */
+cellgate_status cg_session_list_candidates(cellgate_session *session,
+                                           const char *device,
+                                           cellgate_error *error);
+/* Takes the first that works, as far as the settings allow to go on. */
+cellgate_status cg_session_choose(cellgate_session *session,
+                                  cellgate_error *error);
+/*
+ * The placement of candidate `index`, made on first need. A failure is kept:
+ * later calls return it again.
+ */
+cellgate_status cg_session_placement(cellgate_session *session, size_t index,
+                                     cg_placement **placement,
+                                     cellgate_error *error);
+
+#endif
