@@ -122,31 +122,35 @@ void cg_h5_close(cg_h5 *h5)
 
 /* ---- Paths -------------------------------------------------------------- */
 
-static bool is_hard_link(hid_t group, const char *name)
+static H5L_type_t link_type(hid_t group, const char *name)
 {
     H5L_info_t info;
 
-    return H5Lget_info(group, name, &info, H5P_DEFAULT) >= 0 &&
-           info.type == H5L_TYPE_HARD;
+    return H5Lget_info(group, name, &info, H5P_DEFAULT) >= 0 ? info.type
+                                                             : H5L_TYPE_ERROR;
 }
 
 /*
  * Opens the object at `path`, one link after the other, so that none but hard
- * links are followed: soft and external ones can lead out of the file.
+ * links are followed: soft and external ones can lead out of the file. -1 if
+ * that fails; *type is then that of the last link looked at.
  */
-static hid_t open_object(const cg_h5 *h5, const char *path)
+static hid_t open_object(const cg_h5 *h5, const char *path, H5L_type_t *type)
 {
     char copy[MAX_PATH];
     char *rest = copy, *name;
     hid_t at = h5->file;
 
+    *type = H5L_TYPE_ERROR;
     if (strlen(path) >= sizeof copy)
         return -1;
     memcpy(copy, path, strlen(path) + 1);
     while ((name = strtok_r(rest, "/", &rest)) != NULL) {
-        const hid_t next =
-            is_hard_link(at, name) ? H5Oopen(at, name, H5P_DEFAULT) : -1;
+        hid_t next = -1;
 
+        *type = link_type(at, name);
+        if (*type == H5L_TYPE_HARD)
+            next = H5Oopen(at, name, H5P_DEFAULT);
         if (at != h5->file)
             (void)H5Oclose(at);
         if (next < 0)
@@ -158,7 +162,8 @@ static hid_t open_object(const cg_h5 *h5, const char *path)
 
 bool cg_h5_has(cg_h5 *h5, const char *path)
 {
-    const hid_t object = open_object(h5, path);
+    H5L_type_t type;
+    const hid_t object = open_object(h5, path, &type);
 
     if (object < 0)
         return false;
@@ -170,8 +175,17 @@ bool cg_h5_has(cg_h5 *h5, const char *path)
 static hid_t open_dataset(const cg_h5 *h5, const char *path,
                           cellgate_error *error)
 {
-    const hid_t object = open_object(h5, path);
+    H5L_type_t type;
+    const hid_t object = open_object(h5, path, &type);
 
+    if (object < 0 && type != H5L_TYPE_ERROR && type != H5L_TYPE_HARD) {
+        (void)cellgate_fail(error, CELLGATE_BAD_FILE,
+                            "%s link leads to '%s' in model.weights.h5; only "
+                            "hard links are followed",
+                            type == H5L_TYPE_SOFT ? "a soft" : "an external",
+                            path);
+        return -1;
+    }
     if (object < 0) {
         (void)cellgate_fail(error, CELLGATE_BAD_FILE,
                             "model.weights.h5 has nothing at '%s'", path);

@@ -5,9 +5,10 @@
  *
  *   keras_config.c      the zip and what lies in it
  *   keras_json.c        typed look-ups in a layer's configuration
- *   keras_graph.c       Sequential and functional wiring, nested models
+ *   keras_graph.c       wiring, nested models; with keras_sequential.c,
+ *                       keras_functional.c, keras_inputs.c, keras_tensors.c
  *   keras_layers.c      the table of layers, and the simple ones
- *   keras_lstm.c        LSTM and Bidirectional
+ *   keras_lstm.c        LSTM, and keras_bidirectional.c
  *   keras_activation.c  activations by name and as objects
  *   keras_emit.c        adding nodes and values to the model
  *   keras_weights.c     which dataset of model.weights.h5 is whose

@@ -13,11 +13,18 @@
 #include "runtime/formats/keras.h"
 
 #define MAX_MEMBERS 65536
-#define MAX_METADATA ((zip_uint64_t)1 << 20)
-#define MAX_CONFIG ((zip_uint64_t)1 << 27)
+
+/* How far a member may unpack; a stored one is bounded by the file. */
+typedef struct member_limits {
+    zip_uint64_t most;      /* bytes */
+    zip_uint64_t expansion; /* times its size in the zip ... */
+    zip_uint64_t free;      /* ... unless it is no larger than this */
+} member_limits;
+
+static const member_limits metadata_limits = { 1 << 20, 1000, 1 << 16 };
+static const member_limits config_limits = { 1 << 27, 200, 1 << 20 };
 /* Keras stores without packing, and trained weights hardly pack. */
-#define MAX_EXPANSION 20
-#define SMALL ((zip_uint64_t)1 << 26)
+static const member_limits weights_limits = { PTRDIFF_MAX / 2, 20, 1 << 26 };
 
 /* A member's content; `bytes` has a NUL after it. */
 typedef struct member {
@@ -70,7 +77,8 @@ static cellgate_status find_member(zip_t *zip, const char *name,
 }
 
 static cellgate_status check_member(const cg_source *source, const char *name,
-                                    const zip_stat_t *about, zip_uint64_t most,
+                                    const zip_stat_t *about,
+                                    const member_limits *limits,
                                     cellgate_error *error)
 {
     const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;
@@ -82,8 +90,9 @@ static cellgate_status check_member(const cg_source *source, const char *name,
         about->encryption_method != ZIP_EM_NONE)
         return cellgate_fail(error, CELLGATE_UNSUPPORTED, "%s is encrypted",
                              name);
-    if (about->size > most ||
-        (about->size > SMALL && about->size / MAX_EXPANSION > about->comp_size))
+    if (about->size > limits->most ||
+        (about->size > limits->free &&
+         about->size / limits->expansion > about->comp_size))
         return cellgate_fail(error, CELLGATE_BAD_FILE,
                              "%s unpacks from %llu to %llu bytes: refused as a "
                              "decompression bomb (store it without packing if "
@@ -111,7 +120,7 @@ static bool read_whole(zip_file_t *file, char *bytes, size_t size)
 
 static cellgate_status read_member(const cg_source *source, zip_t *zip,
                                    zip_uint64_t number, const char *name,
-                                   zip_uint64_t most, member *content,
+                                   const member_limits *limits, member *content,
                                    cellgate_error *error)
 {
     zip_stat_t about;
@@ -121,7 +130,7 @@ static cellgate_status read_member(const cg_source *source, zip_t *zip,
     if (zip_stat_index(zip, number, 0, &about) != 0)
         return cellgate_fail(error, CELLGATE_BAD_FILE,
                              "the zip's entry for %s is damaged", name);
-    status = check_member(source, name, &about, most, error);
+    status = check_member(source, name, &about, limits, error);
     if (status != CELLGATE_OK)
         return status;
     file = zip_fopen_index(zip, number, 0);
@@ -148,8 +157,9 @@ static cellgate_status read_member(const cg_source *source, zip_t *zip,
 
 /* A member that has to be there. */
 static cellgate_status need_member(const cg_source *source, zip_t *zip,
-                                   const char *name, zip_uint64_t most,
-                                   member *content, cellgate_error *error)
+                                   const char *name,
+                                   const member_limits *limits, member *content,
+                                   cellgate_error *error)
 {
     zip_int64_t number;
     cellgate_status status = find_member(zip, name, &number, error);
@@ -158,7 +168,7 @@ static cellgate_status need_member(const cg_source *source, zip_t *zip,
         status = cellgate_fail(error, CELLGATE_BAD_FILE,
                                "the .keras file has no %s", name);
     if (status == CELLGATE_OK)
-        status = read_member(source, zip, (zip_uint64_t)number, name, most,
+        status = read_member(source, zip, (zip_uint64_t)number, name, limits,
                              content, error);
     return status;
 }
@@ -197,6 +207,9 @@ static cellgate_status parse_json(const member *content, const char *name,
 
     *json = json_loadb(content->bytes, content->size, JSON_REJECT_DUPLICATES,
                        &problem);
+    if (*json == NULL && json_error_code(&problem) == json_error_out_of_memory)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "out of memory while reading %s", name);
     if (*json == NULL)
         return cellgate_fail(error, CELLGATE_BAD_FILE, "%s:%d:%d: %s", name,
                              problem.line, problem.column, problem.text);
@@ -209,12 +222,12 @@ static cellgate_status parse_json(const member *content, const char *name,
 }
 
 static cellgate_status read_json(const cg_source *source, zip_t *zip,
-                                 const char *name, zip_uint64_t most,
+                                 const char *name, const member_limits *limits,
                                  json_t **json, cellgate_error *error)
 {
     member content = { 0 };
     cellgate_status status =
-        need_member(source, zip, name, most, &content, error);
+        need_member(source, zip, name, limits, &content, error);
 
     if (status == CELLGATE_OK)
         status = parse_json(&content, name, json, error);
@@ -279,14 +292,14 @@ static cellgate_status read_parts(const cg_source *source, zip_t *zip,
                                   json_t **metadata, json_t **config,
                                   member *weights, cellgate_error *error)
 {
-    cellgate_status status =
-        read_json(source, zip, "metadata.json", MAX_METADATA, metadata, error);
+    cellgate_status status = read_json(source, zip, "metadata.json",
+                                       &metadata_limits, metadata, error);
 
     if (status == CELLGATE_OK)
-        status =
-            read_json(source, zip, "config.json", MAX_CONFIG, config, error);
+        status = read_json(source, zip, "config.json", &config_limits, config,
+                           error);
     if (status == CELLGATE_OK)
-        status = need_member(source, zip, "model.weights.h5", PTRDIFF_MAX / 2,
+        status = need_member(source, zip, "model.weights.h5", &weights_limits,
                              weights, error);
     return status;
 }

@@ -139,6 +139,9 @@ cellgate_status cg_keras_add_input(cg_keras_reader *reader, const char *name,
     *tensor =
         (cg_keras_tensor){ .value = value,
                            .mask = model->inputs[model->input_count - 1].mask };
+    if (tensor->mask != CG_NO_VALUE &&
+        cg_keras_unique_name(reader, model->values[tensor->mask].name) == NULL)
+        return no_memory(error);
     for (size_t i = (size_t)value; i < model->value_count; i++) {
         reader->shapes[i].rank = model->values[i].rank;
         memcpy(reader->shapes[i].extent, model->values[i].shape,

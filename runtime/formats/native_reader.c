@@ -287,6 +287,9 @@ static cellgate_status read_graph(native_reader *reader, cellgate_error *error)
         return cellgate_fail(error, CELLGATE_BAD_FILE,
                              "the metadata lack the graph or the fingerprint");
     reader->graph = json_loads(text, JSON_REJECT_DUPLICATES, &problem);
+    if (reader->graph == NULL &&
+        json_error_code(&problem) == json_error_out_of_memory)
+        return no_memory(error);
     if (reader->graph == NULL)
         return fail_graph(error, problem.text);
     status = read_values(reader, error);

@@ -199,6 +199,9 @@ cellgate_status cg_safetensors_read(const void *image, uint64_t size,
                              (unsigned long long)header_size);
     made.header = json_loadb(bytes + 8, (size_t)header_size,
                              JSON_REJECT_DUPLICATES, &problem);
+    if (made.header == NULL &&
+        json_error_code(&problem) == json_error_out_of_memory)
+        return no_memory(error);
     if (made.header == NULL)
         return cellgate_fail(error, CELLGATE_BAD_FILE, "the header: %s",
                              problem.text);

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functional models: layers name what they are called on, and are called as
+ * soon as that is there.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "runtime/formats/keras_graph.h"
+
+static cellgate_status no_memory(cellgate_error *error)
+{
+    return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                         "out of memory while wiring the layers");
+}
+
+static cg_keras_entry *find_entry(const cg_keras_graph *graph, const char *name)
+{
+    const json_t *number = json_object_get(graph->index, name);
+
+    return number != NULL ? &graph->entries[json_integer_value(number)] : NULL;
+}
+
+static cellgate_status init_entry(cg_keras_graph *graph, size_t number,
+                                  cellgate_error *error)
+{
+    cg_keras_entry *entry = &graph->entries[number];
+    const cg_keras_layer *layer = &entry->layer;
+    cellgate_status status =
+        cg_keras_init_layer(graph, number, &entry->layer, &entry->path, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    /* A functional model has a call of its own making before any other. */
+    if (layer->class->flags & CG_KERAS_MODEL)
+        entry->first_call = strcmp(layer->class_name, "Sequential") != 0 ||
+                            layer->reader->keras_major < 3;
+    return CELLGATE_OK;
+}
+
+static cellgate_status add_result(cg_keras_entry *entry, cg_keras_list outputs,
+                                  cellgate_error *error)
+{
+    if (entry->call_count == entry->call_room) {
+        const size_t room = 2 * entry->call_room + 2;
+        cg_keras_list *calls = realloc(entry->calls, room * sizeof *calls);
+
+        if (calls == NULL)
+            return no_memory(error);
+        entry->calls = calls;
+        entry->call_room = room;
+    }
+    entry->calls[entry->call_count++] = outputs;
+    return CELLGATE_OK;
+}
+
+/* Into a list: what a tensor of the file stands for. END: not made yet. */
+typedef struct resolving {
+    const cg_keras_graph *graph;
+    cg_keras_list *list;
+} resolving;
+
+static cellgate_status resolve(void *context, const cg_keras_tensor_name *name,
+                               cellgate_error *error)
+{
+    const resolving *to = context;
+    const cg_keras_entry *entry = find_entry(to->graph, name->layer);
+    int64_t index;
+
+    if (entry == NULL)
+        return cg_keras_fail(error, CELLGATE_BAD_FILE, to->graph->model,
+                             "there is no layer '%.60s'", name->layer);
+    if (name->call < 0 || name->call > INT32_MAX)
+        index = -1;
+    else
+        index = name->call - (name->is_history ? 0 : entry->first_call);
+    if (index < 0)
+        return cg_keras_fail(error, CELLGATE_BAD_FILE, &entry->layer,
+                             "call number %lld is not in the file",
+                             (long long)name->call);
+    if ((size_t)index >= entry->call_count)
+        return CELLGATE_END;
+    if (name->tensor < 0 || (size_t)name->tensor >= entry->calls[index].count)
+        return cg_keras_fail(error, CELLGATE_BAD_FILE, &entry->layer,
+                             "it has no output number %lld",
+                             (long long)name->tensor);
+    return cg_keras_list_add(to->list, entry->calls[index].items[name->tensor],
+                             error);
+}
+
+static cellgate_status resolve_all(const cg_keras_graph *graph,
+                                   const json_t *json, cg_keras_list *list,
+                                   cellgate_error *error)
+{
+    resolving to = { graph, list };
+
+    return cg_keras_visit_tensors(json, resolve, &to, error);
+}
+
+/* mask=: one tensor, or none. */
+static cellgate_status read_mask(const cg_keras_graph *graph,
+                                 cg_keras_call *call, const json_t *json,
+                                 cellgate_error *error)
+{
+    cg_keras_list list = { 0 };
+    cellgate_status status = resolve_all(graph, json, &list, error);
+
+    if (status == CELLGATE_OK && list.count > 1)
+        status = cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
+                               "more than one mask is not supported");
+    if (status == CELLGATE_OK && list.count == 1)
+        call->mask = list.items[0];
+    cg_keras_list_finish(&list);
+    return status;
+}
+
+static cellgate_status read_keyword(const cg_keras_graph *graph,
+                                    cg_keras_call *call, const char *key,
+                                    const json_t *value, cellgate_error *error)
+{
+    if (strcmp(key, "training") == 0 || json_is_null(value) ||
+        json_is_false(value))
+        return CELLGATE_OK;
+    if (strcmp(key, "mask") == 0)
+        return read_mask(graph, call, value, error);
+    if (strcmp(key, "initial_state") == 0)
+        return resolve_all(graph, value, &call->states, error);
+    if (strcmp(key, "inputs") == 0 || strcmp(key, "sequences") == 0 ||
+        strcmp(key, "x") == 0)
+        return resolve_all(graph, value, &call->inputs, error);
+    return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
+                         "it is called with %.40s=, which is not supported",
+                         key);
+}
+
+static cellgate_status read_keywords(const cg_keras_graph *graph,
+                                     cg_keras_call *call,
+                                     const json_t *keywords,
+                                     cellgate_error *error)
+{
+    const char *key;
+    json_t *value;
+    cellgate_status status = CELLGATE_OK;
+
+    json_object_foreach((json_t *)(uintptr_t)keywords, key, value)
+    {
+        status = read_keyword(graph, call, key, value, error);
+        if (status != CELLGATE_OK)
+            break;
+    }
+    return status;
+}
+
+/*
+ * A call as Keras 3 writes it, {"args": ..., "kwargs": ...}, or as Keras 2
+ * does, [[layer, call, tensor, kwargs], ...].
+ */
+static cellgate_status read_call(const cg_keras_graph *graph,
+                                 const json_t *node, cg_keras_call *call,
+                                 cellgate_error *error)
+{
+    cellgate_status status;
+
+    if (json_is_object(node)) {
+        call->args = json_object_get(node, "args");
+        status = resolve_all(graph, call->args, &call->inputs, error);
+        if (status == CELLGATE_OK)
+            status = read_keywords(graph, call, json_object_get(node, "kwargs"),
+                                   error);
+        return status;
+    }
+    status = resolve_all(graph, node, &call->inputs, error);
+    for (size_t i = 0;
+         status == CELLGATE_OK && !cg_keras_is_tensor_name(node) &&
+         i < json_array_size(node);
+         i++)
+        status = read_keywords(
+            graph, call, json_array_get(json_array_get(node, i), 3), error);
+    return status;
+}
+
+static cellgate_status process_call(const cg_keras_graph *graph,
+                                    cg_keras_entry *entry, const json_t *node,
+                                    cellgate_error *error)
+{
+    cg_keras_call call = { .layer = &entry->layer, .mask.value = CG_NO_VALUE };
+    cellgate_status status = read_call(graph, node, &call, error);
+
+    if (status == CELLGATE_OK)
+        status = cg_keras_run_call(&call, error);
+    if (status == CELLGATE_OK)
+        status = add_result(entry, call.outputs, error);
+    if (status != CELLGATE_OK)
+        cg_keras_list_finish(&call.outputs);
+    cg_keras_list_finish(&call.inputs);
+    cg_keras_list_finish(&call.states);
+    return status;
+}
+
+/* Calls what can be called by now; *progress and *waiting tell how it went. */
+static cellgate_status sweep(const cg_keras_graph *graph, bool *progress,
+                             const cg_keras_entry **waiting,
+                             cellgate_error *error)
+{
+    *progress = false;
+    *waiting = NULL;
+    for (size_t i = 0; i < graph->count; i++) {
+        cg_keras_entry *entry = &graph->entries[i];
+        const json_t *inbound =
+            json_object_get(entry->layer.json, "inbound_nodes");
+
+        while (entry->done < json_array_size(inbound)) {
+            const cellgate_status status = process_call(
+                graph, entry, json_array_get(inbound, entry->done), error);
+
+            if (status == CELLGATE_END) {
+                *waiting = entry;
+                break;
+            }
+            if (status != CELLGATE_OK)
+                return status;
+            entry->done++;
+            *progress = true;
+        }
+    }
+    return CELLGATE_OK;
+}
+
+/* In the order of the file, again and again: a layer may be shared by places at
+   different depths. */
+static cellgate_status call_layers(const cg_keras_graph *graph,
+                                   cellgate_error *error)
+{
+    const cg_keras_entry *waiting = NULL;
+
+    for (int i = 0; i < CG_KERAS_MAX_SWEEPS; i++) {
+        bool progress;
+        const cellgate_status status = sweep(graph, &progress, &waiting, error);
+
+        if (status != CELLGATE_OK || waiting == NULL)
+            return status;
+        if (!progress)
+            break;
+    }
+    return cg_keras_fail(error, CELLGATE_BAD_FILE, &waiting->layer,
+                         "its inputs are never made: the graph has a cycle or "
+                         "a gap");
+}
+
+/* Binding the model's inputs to its InputLayers, in order. */
+typedef struct binding {
+    cg_keras_graph *graph;
+    const cg_keras_list *given; /* NULL at the top */
+    size_t bound;
+} binding;
+
+static cellgate_status bind_input(void *context,
+                                  const cg_keras_tensor_name *name,
+                                  cellgate_error *error)
+{
+    binding *to = context;
+    cg_keras_entry *entry = find_entry(to->graph, name->layer);
+    cg_keras_list result = { 0 };
+    cg_keras_tensor value;
+    cellgate_status status = CELLGATE_OK;
+
+    if (entry == NULL || !(entry->layer.class->flags & CG_KERAS_INPUT) ||
+        entry->call_count != 0)
+        return cg_keras_fail(error, CELLGATE_BAD_FILE, to->graph->model,
+                             "'%.60s' is not an input layer that can be an "
+                             "input of the model",
+                             name->layer);
+    if (to->given == NULL)
+        status = cg_keras_add_top_input(
+            &entry->layer, cg_keras_input_shape(entry->layer.config),
+            cg_keras_input_dtype(entry->layer.config), &value, error);
+    else if (to->bound < to->given->count)
+        value = to->given->items[to->bound];
+    else
+        status = cg_keras_fail(error, CELLGATE_BAD_FILE, to->graph->model,
+                               "it is called on %zu tensors; it takes more",
+                               to->given->count);
+    if (status == CELLGATE_OK)
+        status = cg_keras_list_add(&result, value, error);
+    if (status == CELLGATE_OK)
+        status = add_result(entry, result, error);
+    if (status != CELLGATE_OK)
+        cg_keras_list_finish(&result);
+    to->bound++;
+    return status;
+}
+
+static cellgate_status bind_inputs(cg_keras_graph *graph,
+                                   const cg_keras_list *inputs,
+                                   cellgate_error *error)
+{
+    binding to = { graph, inputs, 0 };
+    cellgate_status status = cg_keras_visit_tensors(
+        json_object_get(graph->model->config, "input_layers"), bind_input, &to,
+        error);
+
+    if (status == CELLGATE_OK && inputs != NULL && to.bound != inputs->count)
+        status = cg_keras_fail(error, CELLGATE_BAD_FILE, graph->model,
+                               "it is called on %zu tensors; it takes %zu",
+                               inputs->count, to.bound);
+    return status;
+}
+
+static void finish_entries(cg_keras_graph *graph)
+{
+    for (size_t i = 0; graph->entries != NULL && i < graph->count; i++) {
+        cg_keras_entry *entry = &graph->entries[i];
+
+        for (size_t j = 0; j < entry->call_count; j++)
+            cg_keras_list_finish(&entry->calls[j]);
+        free(entry->calls);
+        free(entry->path);
+    }
+    free(graph->entries);
+}
+
+cellgate_status cg_keras_build_functional(cg_keras_graph *graph,
+                                          const cg_keras_list *inputs,
+                                          cg_keras_list *outputs,
+                                          cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+
+    graph->entries = calloc(graph->count + 1, sizeof *graph->entries);
+    if (graph->entries == NULL)
+        status = no_memory(error);
+    for (size_t i = 0; status == CELLGATE_OK && i < graph->count; i++)
+        status = init_entry(graph, i, error);
+    if (status == CELLGATE_OK)
+        status = bind_inputs(graph, inputs, error);
+    if (status == CELLGATE_OK)
+        status = call_layers(graph, error);
+    if (status == CELLGATE_OK)
+        status = resolve_all(
+            graph, json_object_get(graph->model->config, "output_layers"),
+            outputs, error);
+    if (status == CELLGATE_END)
+        status = cg_keras_fail(error, CELLGATE_BAD_FILE, graph->model,
+                               "an output of the model is never made");
+    finish_entries(graph);
+    return status;
+}

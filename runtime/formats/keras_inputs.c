@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inputs of the model at the top. */
+#include "config.h"
+
+#include "runtime/formats/keras_graph.h"
+
+static cellgate_status no_memory(cellgate_error *error)
+{
+    return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                         "out of memory while wiring the layers");
+}
+
+static cellgate_status read_shape(const cg_keras_layer *layer,
+                                  const json_t *json, int32_t *rank,
+                                  int64_t *shape, cellgate_error *error)
+{
+    const size_t size = json_array_size(json);
+
+    if (!json_is_array(json) || size < 1 || size > CELLGATE_MAX_RANK)
+        return cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
+                             "it does not say the shape of its input, of 1 to "
+                             "%d axes",
+                             CELLGATE_MAX_RANK);
+    for (size_t axis = 0; axis < size; axis++) {
+        const json_t *extent = json_array_get(json, axis);
+
+        if (!json_is_null(extent) &&
+            (!json_is_integer(extent) || json_integer_value(extent) < 1 ||
+             json_integer_value(extent) > CG_MAX_SIZE))
+            return cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
+                                 "axis %zu of its input has no usable extent",
+                                 axis);
+        /* A batch size in the file is what training used. */
+        shape[axis] = axis == 0 || json_is_null(extent)
+                          ? CG_UNKNOWN
+                          : json_integer_value(extent);
+    }
+    *rank = (int32_t)size;
+    return CELLGATE_OK;
+}
+
+const json_t *cg_keras_input_shape(const json_t *config)
+{
+    const json_t *shape = json_object_get(config, "batch_shape");
+
+    return shape != NULL ? shape : json_object_get(config, "batch_input_shape");
+}
+
+int32_t cg_keras_input_dtype(const json_t *config)
+{
+    const char *dtype = json_string_value(json_object_get(config, "dtype"));
+
+    if (dtype == NULL)
+        return CELLGATE_F32;
+    if (strncmp(dtype, "int", 3) == 0 || strncmp(dtype, "uint", 4) == 0)
+        return CELLGATE_I32;
+    return strcmp(dtype, "bool") == 0 ? CELLGATE_U8 : CELLGATE_F32;
+}
+
+cellgate_status cg_keras_add_top_input(const cg_keras_layer *layer,
+                                       const json_t *shape_json, int32_t dtype,
+                                       cg_keras_tensor *tensor,
+                                       cellgate_error *error)
+{
+    int64_t shape[CELLGATE_MAX_RANK];
+    int32_t rank = 0;
+    const char *name;
+    cellgate_status status = read_shape(layer, shape_json, &rank, shape, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    name = cg_keras_unique_name(layer->reader, layer->name);
+    if (name == NULL)
+        return no_memory(error);
+    return cg_keras_add_input(layer->reader, name, dtype, rank, shape, tensor,
+                              error);
+}
