@@ -323,16 +323,32 @@ INLINE void step_tile(const struct cpu_step *s, int64_t panel, int64_t row,
         }                                                                      \
     } while (0)
 
-/* One copy of a tile function for each number of rows that a tile can have. */
+/*
+ * One copy of a tile function for each number of rows that a tile can have.
+ */
+#define SIZE_CASE(function, argument, n)                                       \
+    case n:                                                                    \
+        function(argument, panel, row, n);                                     \
+        break
 #define EACH_SIZE(function, argument)                                          \
-    do {                                                                       \
-        if (rows == 1)                                                         \
-            function(argument, panel, row, 1);                                 \
-        else if (rows == 2)                                                    \
-            function(argument, panel, row, 2);                                 \
-        else if (VF_TILE >= 3 && rows == 3)                                    \
-            function(argument, panel, row, VF_TILE >= 3 ? 3 : 1);              \
-    } while (0)
+    switch (rows) {                                                            \
+        SIZE_CASE(function, argument, 1);                                      \
+        SIZE_CASE(function, argument, 2);                                      \
+        EACH_SIZE_FROM_3(function, argument)                                   \
+    }
+#if VF_TILE == 2
+#define EACH_SIZE_FROM_3(function, argument)
+#elif VF_TILE == 3
+#define EACH_SIZE_FROM_3(function, argument) SIZE_CASE(function, argument, 3);
+#elif VF_TILE == 6
+#define EACH_SIZE_FROM_3(function, argument)                                   \
+    SIZE_CASE(function, argument, 3);                                          \
+    SIZE_CASE(function, argument, 4);                                          \
+    SIZE_CASE(function, argument, 5);                                          \
+    SIZE_CASE(function, argument, 6);
+#else
+#error "add the sizes of this level's tile"
+#endif
 
 static void product(const struct cpu_product *p)
 {

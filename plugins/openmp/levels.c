@@ -19,11 +19,22 @@ static bool has_avx2(void)
 }
 #endif
 
+#ifdef LEVEL_AVX512
+static bool has_avx512(void)
+{
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f");
+}
+#endif
+
 /* Best first. */
 static const struct {
     const struct cpu_kernels *kernels;
     bool (*usable)(void);
 } levels[] = {
+#ifdef LEVEL_AVX512
+    { &cpu_kernels_avx512, has_avx512 },
+#endif
 #ifdef LEVEL_AVX2
     { &cpu_kernels_avx2, has_avx2 },
 #endif

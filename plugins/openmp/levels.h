@@ -96,9 +96,12 @@ extern const struct cpu_kernels cpu_kernels_scalar;
 #ifdef LEVEL_AVX2
 extern const struct cpu_kernels cpu_kernels_avx2;
 #endif
+#ifdef LEVEL_AVX512
+extern const struct cpu_kernels cpu_kernels_avx512;
+#endif
 
 /* The values of the key `level`: "auto|scalar|..." with every known level. */
-#define CPU_LEVEL_CHOICES "auto|scalar|avx2"
+#define CPU_LEVEL_CHOICES "auto|scalar|avx2|avx512"
 
 /*
  * The kernels for a value of the key `level`; "auto" is the best level that

@@ -488,9 +488,6 @@ static cellgate_status check_run(const cellgate_plan *plan,
 {
     const int32_t dtype = plan->weights->table ? CELLGATE_I32 : CELLGATE_F32;
 
-    if (!cellgate_struct_known(run, sizeof *run))
-        return cellgate_fail(error, CELLGATE_UNSUPPORTED,
-                             "the run sets a field newer than this plugin");
     if (run->resident)
         return cellgate_fail(error, CELLGATE_UNSUPPORTED,
                              "the CPU keeps no resident state");
@@ -514,9 +511,12 @@ cellgate_status cpu_run(cellgate_plan *plan, const cellgate_segment_run *run,
     cellgate_segment_run known = { .struct_size = sizeof known };
     cellgate_status status;
 
+    if (!cellgate_struct_known(run, sizeof known))
+        return cellgate_refuse(error, CELLGATE_REASON_FIELD,
+                               "the run sets a field newer than this plugin");
     cellgate_struct_copy(&known, run);
     status = check_run(plan, &known, error);
-    if (status != CELLGATE_OK || run->batch == 0)
+    if (status != CELLGATE_OK || known.batch == 0)
         return status;
     plan->run = &known;
     plan->rows_only = !plan->has_lstm && !known.y.data;

@@ -48,7 +48,7 @@ done
 allow tests/oracle 'tests/oracle/' "$abi"
 allow tests/conformance 'tests/(conformance|oracle)/' "$abi"
 allow tests/plugins 'tests/plugins/' "$abi"
-allow bench 'bench/' "$abi"
+allow bench 'bench/' 'tests/(conformance|oracle)/' "$abi"
 
 # A file beside the others includes with its path from the top, so the rules
 # above see it.

@@ -175,6 +175,9 @@ static cellgate_status support(cellgate_device *device,
 
     if (status != CELLGATE_OK)
         return status;
+    if (shape != NULL && !cellgate_struct_known(shape, sizeof *shape))
+        return cellgate_refuse(error, CELLGATE_REASON_FIELD,
+                               "a field that this plugin does not know");
     if (shape != NULL && device->max_batch > 0 &&
         shape->batch > device->max_batch)
         return cellgate_refuse(error, CELLGATE_REASON_SETTING,
@@ -219,8 +222,12 @@ static cellgate_status plan_create(cellgate_device *device,
                                    cellgate_plan **plan, cellgate_error *error)
 {
     const size_t hidden = (size_t)weights->lstm.hidden_size;
-    cellgate_plan *made = calloc(1, sizeof *made);
+    cellgate_plan *made;
 
+    if (!cellgate_struct_known(shape, sizeof *shape))
+        return cellgate_refuse(error, CELLGATE_REASON_FIELD,
+                               "a field that this plugin does not know");
+    made = calloc(1, sizeof *made);
     (void)device;
     (void)variant; /* there is one */
     if (made != NULL)

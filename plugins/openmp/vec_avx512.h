@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vec_avx512.h: sixteen floats, with AVX-512 (F). See vec_scalar.h. */
+#ifndef CELLGATE_OPENMP_VEC_AVX512_H
+#define CELLGATE_OPENMP_VEC_AVX512_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+typedef __m512 vf;
+typedef __mmask16 vf_mask;
+
+#define VF_WIDTH 16
+#define VF_TILE 6 /* 24 sums, 6 inputs and a weight: 31 of 32 registers */
+
+static inline vf vf_load(const float *from)
+{
+    return _mm512_loadu_ps(from);
+}
+
+static inline void vf_store(float *to, vf a)
+{
+    _mm512_storeu_ps(to, a);
+}
+
+static inline void vf_store_some(float *to, vf a, int64_t count)
+{
+    _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1), a);
+}
+
+static inline vf vf_set(float a)
+{
+    return _mm512_set1_ps(a);
+}
+
+static inline vf vf_add(vf a, vf b)
+{
+    return _mm512_add_ps(a, b);
+}
+
+static inline vf vf_sub(vf a, vf b)
+{
+    return _mm512_sub_ps(a, b);
+}
+
+static inline vf vf_mul(vf a, vf b)
+{
+    return _mm512_mul_ps(a, b);
+}
+
+static inline vf vf_div(vf a, vf b)
+{
+    return _mm512_div_ps(a, b);
+}
+
+static inline vf vf_fma(vf a, vf b, vf c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
+
+static inline vf vf_fnma(vf a, vf b, vf c)
+{
+    return _mm512_fnmadd_ps(a, b, c);
+}
+
+static inline vf vf_max(vf a, vf b)
+{
+    return _mm512_max_ps(a, b);
+}
+
+static inline vf vf_min(vf a, vf b)
+{
+    return _mm512_min_ps(a, b);
+}
+
+static inline vf_mask vf_less(vf a, vf b)
+{
+    return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ);
+}
+
+static inline vf vf_choose(vf_mask which, vf yes, vf no)
+{
+    return _mm512_mask_blend_ps(which, no, yes);
+}
+
+static inline vf vf_power_of_two(vf shifted)
+{
+    return _mm512_castsi512_ps(
+        _mm512_slli_epi32(_mm512_castps_si512(shifted), 23));
+}
+
+static inline float vf_total(vf a)
+{
+    return _mm512_reduce_add_ps(a);
+}
+
+static inline float vf_largest(vf a)
+{
+    return _mm512_reduce_max_ps(a);
+}
+
+#endif /* CELLGATE_OPENMP_VEC_AVX512_H */

@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A vendor's day: installed files only, a plugin built outside the tree, an INI
+# section; libcellgate's file stays as it was. And an application, likewise.
+. "${srcdir:-.}/tests/e2e/setup.sh"
+stage=$work/stage
+make -C "$build" install DESTDIR="$stage" >"$work/install.log" 2>&1 ||
+  { cat "$work/install.log"; exit 1; }
+pc=$(find "$stage" -name cellgate-plugin.pc)
+libdir=$(dirname "$(dirname "$pc")")
+export PKG_CONFIG_PATH="$libdir/pkgconfig" PKG_CONFIG_SYSROOT_DIR="$stage"
+export LD_LIBRARY_PATH="$libdir"
+export CELLGATE_PROBE=$(find "$stage" -name cellgate-probe)
+before=$(sha256sum "$libdir"/libcellgate.so.*.*.*)
+
+# The plugin folder is where pkg-config says it is.
+plugindir=$(pkg-config --variable=plugindir cellgate-plugin)
+case $plugindir in
+*/cellgate) pass ;;
+*) fail "plugindir is '$plugindir'" ;;
+esac
+
+mkdir "$work/vendor"
+cp "$top"/tests/plugins/outside/minimal.c "$top"/tests/plugins/outside/Makefile \
+  "$work/vendor/"
+expect 0 make -C "$work/vendor" CC="${CC:-cc}"
+cat >"$work/vendor.ini" <<INI
+[cellgate]
+plugin_path = $work/vendor
+
+[device mine]
+plugin = minimal
+INI
+model=$fixtures/article
+installed=$(find "$stage" -path '*/bin/cellgate')
+expect 0 "$installed" devices --config "$work/vendor.ini"
+says stdout "mine:"
+expect 0 "$installed" run $model.keras --config "$work/vendor.ini" \
+  --device mine --input $model.npz:in0 --compare $model.npz:out0 --json
+json device mine
+[ "$before" = "$(sha256sum "$libdir"/libcellgate.so.*.*.*)" ] && pass ||
+  fail "libcellgate changed"
+
+# The conformance report, from installed files.
+export CELLGATE_CONFORM=$(find "$stage" -name cellgate-conform)
+expect 0 "$installed" conform "$work/vendor/minimal.so" --quick
+
+# An application against the installed library.
+cat >"$work/app.c" <<'C'
+#include <cellgate/cellgate.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cellgate_model *model;
+
+    if (argc != 2 || cellgate_model_load(argv[1], &model, &error) != CELLGATE_OK) {
+        fprintf(stderr, "%s\n", error.text);
+        return 1;
+    }
+    printf("%zu nodes\n", cellgate_model_node_count(model));
+    cellgate_model_destroy(model);
+    return 0;
+}
+C
+expect 0 ${CC:-cc} "$work/app.c" -o "$work/app" ${CFLAGS:-} \
+  $(pkg-config --cflags --libs cellgate)
+expect 0 "$work/app" $model.keras
+says stdout "2 nodes"
+
+# What is installed, and what is not.
+for file in bin/cellgate include/cellgate/plugin.h share/man/man1/cellgate.1; do
+  [ -n "$(find "$stage" -path "*/$file")" ] && pass || fail "$file is not installed"
+done
+[ -z "$(find "$stage" -name '*.la' -path '*/lib/cellgate/*' -o -name 'fake*.so')" ] &&
+  pass || fail "test plugins or .la files beside the plugins are installed"
+finish

@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The path that a user walks: a Keras file, an INI, a prediction that is Keras's.
+. "${srcdir:-.}/tests/e2e/setup.sh"
+offer openmp.so
+model=$fixtures/article
+cat >"$work/cellgate.ini" <<INI
+[cellgate]
+plugin_path = $plugins
+
+[device cpu]
+plugin = openmp
+INI
+ini=$work/cellgate.ini
+
+# Against what Keras stored, with the device named in the report.
+expect 0 cellgate run $model.keras --config $ini --input $model.npz:in0 \
+  --compare $model.npz:out0 --json
+json device cpu
+json segments 1
+json outputs.0.shape.0 64
+json outputs.0.shape.1 1
+
+# The comparison can say no: outputs against the wrong array.
+expect 1 cellgate run $model.keras --config $ini --input $model.npz:in0 \
+  --compare $model.npz:out0 --tolerance 1e-12
+says stderr "differ by more than allowed"
+
+# To a file and back; through the native file; on the host reference.
+expect 0 cellgate run $model.keras --config $ini --input $model.npz:in0 \
+  --output $work/y.npy
+[ ! -e $work/y.npy ] && fail "no output file" || pass
+expect 0 cellgate run $model.keras --config $ini --input $model.npz:in0 \
+  --compare $work/y.npy --tolerance 0
+expect 0 cellgate convert $model.keras $work/article.safetensors
+expect 0 cellgate run $work/article.safetensors --config $ini \
+  --input $model.npz:in0 --compare $work/y.npy --tolerance 0
+expect 0 cellgate run $model.keras --config $ini --input $model.npz:in0 \
+  --device host --compare $model.npz:out0 --json
+json device host
+
+# Each level, and one thread, by name.
+for level in scalar avx2; do
+  [ $level = scalar ] || grep -qw avx2 /proc/cpuinfo || continue
+  printf '[cellgate]\nplugin_path = %s\n[device %s]\nplugin = openmp\nlevel = %s\n' \
+    "$plugins" $level $level >"$work/$level.ini"
+  expect 0 cellgate run $model.keras --config "$work/$level.ini" \
+    --input $model.npz:in0 --compare $model.npz:out0 --device $level \
+    --variant t1 --json
+  json device $level
+  json variant t1
+done
+
+# Several inputs by name, several outputs into a .npz, lengths.
+two=$fixtures/encoder_decoder
+expect 0 cellgate inspect $two.keras --config $ini --json
+json inputs 2
+first=$("$build/tests/e2e/json_get" "$work/stdout" inputs.0.name)
+second=$("$build/tests/e2e/json_get" "$work/stdout" inputs.1.name)
+expect 0 cellgate run $two.keras --config $ini --input "$second=$two.npz:in1" \
+  --input "$first=$two.npz:in0" --compare $two.npz:out0
+states=$fixtures/lstm_states
+expect 0 cellgate run $states.keras --config $ini --input $states.npz:in0 \
+  --output $work/states.npz
+expect 0 cellgate run $states.keras --config $ini --input $states.npz:in0 \
+  --compare $states.npz:out0 --compare $states.npz:out1 \
+  --compare $states.npz:out2
+expect 0 cellgate run $states.keras --config $ini --input $states.npz:in0 \
+  --compare $work/states.npz --compare $work/states.npz \
+  --compare $work/states.npz --tolerance 0
+holes=$fixtures/lstm_holes
+expect 0 cellgate run $holes.keras --config $ini --input $holes.npz:in0 \
+  --mask $holes.npz:mask0 --compare $holes.npz:out0
+
+# Printed where no output is named.
+expect 0 cellgate run $model.keras --config $ini --input $model.npz:in0
+says stderr "device: cpu"
+[ "$(wc -l <"$work/stdout")" -eq 65 ] && pass || fail "not 64 rows and a title"
+
+# inspect in text.
+expect 0 cellgate inspect $model.keras --config $ini
+says stdout "On cpu:"
+says stdout "6305 parameters"
+finish
