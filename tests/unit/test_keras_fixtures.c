@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The acceptance test of reading and running: every model that Keras wrote
+ * into tests/fixtures/keras computes what Keras computed in float64, within
+ * 1e-5 of the largest magnitude of the output: on the host ops and on each
+ * kernel level of the CPU plugin, from the .keras file and from the native
+ * file made of it.
+ */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/unit/session_rig.h"
+
+#define TOLERANCE 1e-5
+
+static const char config[] = "[device scalar]\nplugin = openmp\n"
+                             "level = scalar\n"
+                             "[device avx2]\nplugin = openmp\nlevel = avx2\n";
+static cellgate_runtime *runtime;
+static double worst; /* difference, as a part of the tolerance */
+static int models, comparisons;
+
+/* ---- Arrays ------------------------------------------------------------ */
+
+static bool find_array(const cellgate_arrays *arrays, const char *prefix,
+                       size_t number, cellgate_tensor *tensor)
+{
+    char wanted[64];
+
+    snprintf(wanted, sizeof wanted, "%s%zu", prefix, number);
+    for (size_t at = 0; at < cellgate_arrays_count(arrays); at++) {
+        const char *name;
+
+        tensor->struct_size = sizeof *tensor;
+        assert_int_equal(cellgate_arrays_get(arrays, at, &name, tensor),
+                         CELLGATE_OK);
+        if (strcmp(name, wanted) == 0)
+            return true;
+    }
+    return false;
+}
+
+static size_t elements(const cellgate_tensor *tensor)
+{
+    size_t count = 1;
+
+    for (int32_t axis = 0; axis < tensor->rank; axis++)
+        count *= (size_t)tensor->shape[axis];
+    return count;
+}
+
+/* ---- One model on one device ------------------------------------------- */
+
+typedef struct fixture {
+    const char *name;
+    const char *device; /* "host", "scalar", "avx2" */
+    const char *file;   /* "keras" or "native" */
+    const cellgate_arrays *arrays;
+    const cellgate_model *model;
+    cellgate_session *session;
+    cellgate_stream *stream;
+} fixture;
+
+static void compare(const fixture *of, const char *prefix, size_t index,
+                    const cellgate_tensor *got)
+{
+    cellgate_tensor wanted;
+    double largest = 0, difference = 0;
+
+    if (!find_array(of->arrays, prefix, index, &wanted))
+        fail_msg("%s: there is no %s%zu", of->name, prefix, index);
+    assert_int_equal(wanted.dtype, CELLGATE_F64);
+    if (wanted.rank != got->rank ||
+        memcmp(wanted.shape, got->shape,
+               (size_t)got->rank * sizeof got->shape[0]) != 0)
+        fail_msg("%s (%s, %s): output %zu has another shape than Keras's",
+                 of->name, of->file, of->device, index);
+    for (size_t k = 0; k < elements(got); k++) {
+        double value = ((const double *)wanted.data)[k];
+        double off = fabs(value - (double)((const float *)got->data)[k]);
+
+        largest = fmax(largest, fabs(value));
+        difference = off <= difference ? difference : off; /* NaN too */
+    }
+    if (!(difference <= TOLERANCE * largest))
+        fail_msg("%s (%s, %s): output %zu is off by %g; its largest magnitude "
+                 "is %g",
+                 of->name, of->file, of->device, index, difference, largest);
+    if (largest > 0)
+        worst = fmax(worst, difference / largest / TOLERANCE);
+    comparisons++;
+}
+
+static void fill_inputs(const fixture *of, const char *prefix,
+                        cellgate_input *inputs, uint8_t **masks, size_t count)
+{
+    for (size_t at = 0; at < count; at++) {
+        cellgate_tensor given;
+
+        inputs[at].struct_size = sizeof inputs[at];
+        if (!find_array(of->arrays, prefix, at, &inputs[at].tensor))
+            fail_msg("%s: there is no %s%zu", of->name, prefix, at);
+        if (find_array(of->arrays, "lengths", at, &given))
+            inputs[at].lengths = given.data;
+        if (find_array(of->arrays, "mask", at, &given))
+            inputs[at].mask = masks[at] = given.data;
+    }
+}
+
+static void run_call(const fixture *of, const char *in, const char *out)
+{
+    cellgate_input inputs[RIG_MOST * 4];
+    cellgate_tensor outputs[RIG_MOST * 4];
+    uint8_t *masks[RIG_MOST * 4] = { NULL };
+    cellgate_request request = { .struct_size = sizeof request };
+    cellgate_error error = CELLGATE_ERROR_INIT;
+
+    memset(inputs, 0, sizeof inputs);
+    memset(outputs, 0, sizeof outputs);
+    request.inputs = inputs;
+    request.outputs = outputs;
+    request.input_count = cellgate_model_input_count(of->model);
+    request.output_count = cellgate_model_output_count(of->model);
+    request.stream = of->stream;
+    assert_true(request.input_count <= RIG_MOST * 4);
+    assert_true(request.output_count <= RIG_MOST * 4);
+    fill_inputs(of, in, inputs, masks, request.input_count);
+    for (size_t at = 0; at < request.output_count; at++) {
+        outputs[at].struct_size = sizeof outputs[at];
+        if (cellgate_output_shape(of->session, &request, at, &outputs[at],
+                                  &error) != CELLGATE_OK)
+            fail_msg("%s: %s", of->name, error.text);
+        outputs[at].data = calloc(elements(&outputs[at]) + 1, sizeof(float));
+        assert_non_null(outputs[at].data);
+    }
+    if (cellgate_run(of->session, &request, NULL, &error) != CELLGATE_OK)
+        fail_msg("%s (%s, %s): %s", of->name, of->file, of->device, error.text);
+    for (size_t at = 0; at < request.output_count; at++) {
+        compare(of, out, at, &outputs[at]);
+        free(outputs[at].data);
+    }
+}
+
+/* Where Keras kept state from call to call, a stream does. */
+static void run_on(fixture *of, const char *device)
+{
+    cellgate_tensor first, next;
+    bool continued = find_array(of->arrays, "next_in", 0, &next);
+
+    of->device = device;
+    of->stream = NULL;
+    of->session = rig_session(runtime, of->model, device, NULL);
+    if (continued) {
+        assert_true(find_array(of->arrays, "in", 0, &first));
+        assert_int_equal(cellgate_stream_create(of->session, first.shape[0],
+                                                &of->stream, NULL),
+                         CELLGATE_OK);
+    }
+    run_call(of, "in", "out");
+    if (continued)
+        run_call(of, "next_in", "next_out");
+    cellgate_stream_destroy(of->stream);
+    cellgate_session_destroy(of->session);
+}
+
+static bool usable(const char *device)
+{
+    cellgate_device_info info = { .struct_size = sizeof info };
+
+    for (size_t at = 0; cellgate_device_get(runtime, at, &info) == CELLGATE_OK;
+         at++)
+        if (strcmp(info.name, device) == 0)
+            return info.status == CELLGATE_OK;
+    return false;
+}
+
+static void run_model(fixture *of, const char *path)
+{
+    cellgate_model *model;
+    cellgate_error error = CELLGATE_ERROR_INIT;
+
+    if (cellgate_model_load(path, &model, &error) != CELLGATE_OK)
+        fail_msg("%s: %s", path, error.text);
+    of->model = model;
+    run_on(of, "host");
+    if (usable("scalar"))
+        run_on(of, "scalar");
+    if (usable("avx2"))
+        run_on(of, "avx2");
+    cellgate_model_destroy(model);
+}
+
+/* The same model again, through the native file. */
+static void run_native(fixture *of, const char *path)
+{
+    char native[] = "/tmp/cellgate-test-XXXXXX";
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cellgate_model *model;
+    int file = mkstemp(native);
+
+    assert_true(file >= 0);
+    close(file);
+    assert_int_equal(cellgate_model_load(path, &model, NULL), CELLGATE_OK);
+    if (cellgate_model_save(model, native, &error) != CELLGATE_OK)
+        fail_msg("%s: %s", of->name, error.text);
+    cellgate_model_destroy(model);
+    of->file = "native";
+    run_model(of, native);
+    unlink(native);
+}
+
+static void run_fixture(const char *folder, const char *name)
+{
+    fixture of = { .name = name, .file = "keras" };
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cellgate_arrays *arrays;
+    char path[1024];
+
+    snprintf(path, sizeof path, "%s/%s.npz", folder, name);
+    if (cellgate_arrays_read(path, &arrays, &error) != CELLGATE_OK)
+        fail_msg("%s", error.text);
+    of.arrays = arrays;
+    snprintf(path, sizeof path, "%s/%s.keras", folder, name);
+    run_model(&of, path);
+    run_native(&of, path);
+    cellgate_arrays_destroy(arrays);
+    models++;
+}
+
+/* ---- All of them ------------------------------------------------------- */
+
+static void keras_models_agree_with_keras(void **state)
+{
+    const char *srcdir = getenv("srcdir");
+    char folder[256], line[512];
+    FILE *manifest;
+
+    (void)state;
+    snprintf(folder, sizeof folder, "%s/tests/fixtures/keras",
+             srcdir != NULL ? srcdir : ".");
+    snprintf(line, sizeof line, "%s/MANIFEST", folder);
+    manifest = fopen(line, "r");
+    assert_non_null(manifest);
+    while (fgets(line, sizeof line, manifest) != NULL) {
+        char *colon = strchr(line, ':');
+
+        if (line[0] == '#' || colon == NULL ||
+            strncmp(line, "refused_", 8) == 0)
+            continue;
+        *colon = '\0';
+        run_fixture(folder, line);
+    }
+    fclose(manifest);
+    print_message("%d models, %d outputs compared; the worst is off by %.3g "
+                  "of the tolerance of %g; levels: scalar %s, avx2 %s\n",
+                  models, comparisons, worst, TOLERANCE,
+                  usable("scalar") ? "yes" : "no",
+                  usable("avx2") ? "yes" : "no");
+    assert_true(models >= 15);
+    assert_true(usable("scalar"));
+}
+
+static int open_runtime(void **state)
+{
+    (void)state;
+    runtime = rig_runtime(config);
+    return 0;
+}
+
+static int close_runtime(void **state)
+{
+    (void)state;
+    cellgate_runtime_destroy(runtime);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keras_models_agree_with_keras),
+    };
+
+    return cmocka_run_group_tests(tests, open_runtime, close_runtime);
+}
