@@ -28,10 +28,16 @@
 #define UNROLL_DEPTH _Pragma("GCC unroll 4")
 #endif
 
+/* [first, end) of something. */
+struct range {
+    int64_t first;
+    int64_t end;
+};
+
 /* ---- Products ---------------------------------------------------------- */
 
 INLINE void accumulate_rows(vf sum[][4], const int rows, const float *const *in,
-                            const float *panel, int64_t depth)
+                            int64_t first, const float *panel, int64_t depth)
 {
     const float *from[VF_TILE];
     int64_t k;
@@ -39,7 +45,7 @@ INLINE void accumulate_rows(vf sum[][4], const int rows, const float *const *in,
 
     UNROLL
     for (r = 0; r < rows; r++)
-        from[r] = in[r];
+        from[r] = in[r] + first;
     UNROLL_DEPTH
     for (k = 0; k < depth; k++) {
         vf value[VF_TILE];
@@ -96,15 +102,19 @@ INLINE void accumulate_row(vf sum[4], const float *in, const float *panel,
         sum[g] = vf_add(sum[g], odd[g]);
 }
 
+/* A range of inputs with their weights. */
 INLINE void accumulate(vf sum[][4], const int rows, const float *const *in,
-                       const struct cpu_matrix *matrix, int64_t panel)
+                       const struct cpu_matrix *matrix, int64_t panel,
+                       struct range depth)
 {
-    const float *weights = matrix->panels + panel * matrix->depth * PANEL;
+    const int64_t first = depth.first, count = depth.end - first;
+    const float *weights =
+        matrix->panels + (panel * matrix->depth + first) * PANEL;
 
     if (rows == 1)
-        accumulate_row(sum[0], in[0], weights, matrix->depth);
+        accumulate_row(sum[0], in[0] + first, weights, count);
     else
-        accumulate_rows(sum, rows, in, weights, matrix->depth);
+        accumulate_rows(sum, rows, in, first, weights, count);
 }
 
 INLINE void start_from_bias(vf sum[][4], const int rows,
@@ -131,14 +141,47 @@ INLINE void store_within(float *to, vf a, int64_t count)
         vf_store_some(to, a, count);
 }
 
-INLINE void product_tile(const struct cpu_product *p, int64_t panel,
-                         int64_t row, const int rows)
+INLINE vf load_within(const float *from, int64_t count)
+{
+    float lanes[VF_WIDTH] = { 0 };
+    int64_t i;
+
+    if (count >= VF_WIDTH)
+        return vf_load(from);
+    for (i = 0; i < count; i++)
+        lanes[i] = from[i];
+    return vf_load(lanes);
+}
+
+/* The results of the depth before. */
+INLINE void start_from_results(vf sum[][4], const int rows,
+                               const struct cpu_product *p, int64_t panel,
+                               int64_t row)
+{
+    int r, g;
+
+    UNROLL
+    for (r = 0; r < rows; r++) {
+        const float *from = p->out[row + r] + panel * PANEL;
+        int64_t left = p->columns - panel * PANEL;
+
+        UNROLL
+        for (g = 0; g < 4; g++, left -= VF_WIDTH)
+            sum[r][g] = load_within(from + g * VF_WIDTH, left);
+    }
+}
+
+INLINE void product_tile(const struct cpu_product *p, struct range depth,
+                         int64_t panel, int64_t row, const int rows)
 {
     vf sum[VF_TILE][4];
     int r, g;
 
-    start_from_bias(sum, rows, p->matrix, panel);
-    accumulate(sum, rows, p->in + row, p->matrix, panel);
+    if (depth.first == 0)
+        start_from_bias(sum, rows, p->matrix, panel);
+    else
+        start_from_results(sum, rows, p, panel, row);
+    accumulate(sum, rows, p->in + row, p->matrix, panel, depth);
     UNROLL
     for (r = 0; r < rows; r++) {
         float *to = p->out[row + r] + panel * PANEL;
@@ -199,14 +242,20 @@ NOINLINE vf activate_vector(const cellgate_activation *activation, vf x)
     }
 }
 
-/* Sums of the gates i, f, c, o to the new c and to o . hidden(c). */
+/*
+ * Sums of the gates i, f, c, o to the new c and to o . hidden(c). The five
+ * activations are fractions, and their products need three divisions.
+ */
 INLINE vf standard_cell(const vf sum[4], float *c)
 {
-    vf input = vf_mul(vf_sigmoid(sum[0]), vf_tanh(sum[2]));
-    vf state = vf_fma(vf_sigmoid(sum[1]), vf_load(c), input);
+    vf above, below, state;
 
+    vf_tanh_fraction(sum[2], &above, &below);
+    state = vf_add(vf_div(vf_load(c), vf_sigmoid_divisor(sum[1])),
+                   vf_div(above, vf_mul(below, vf_sigmoid_divisor(sum[0]))));
     vf_store(c, state);
-    return vf_mul(vf_sigmoid(sum[3]), vf_tanh(state));
+    vf_tanh_fraction(state, &above, &below);
+    return vf_div(above, vf_mul(below, vf_sigmoid_divisor(sum[3])));
 }
 
 INLINE vf clipped(vf x, float clip)
@@ -271,20 +320,40 @@ NOINLINE void general_cells(const struct cpu_step *s, int64_t panel,
                      s->recurrent->columns - unit);
 }
 
-INLINE void step_tile(const struct cpu_step *s, int64_t panel, int64_t row,
-                      const int rows)
+/* Adds a range of the recurrent product to the gates. */
+INLINE void gates_tile(const struct cpu_step *s, struct range depth,
+                       int64_t panel, int64_t row, const int rows)
 {
+    vf sum[VF_TILE][4];
+    int r, g;
+
+    start_from_gates(sum, rows, s, panel, row);
+    accumulate(sum, rows, s->h + row, s->recurrent, panel, depth);
+    UNROLL
+    for (r = 0; r < rows; r++) {
+        float *to = s->gates + (row + r) * s->gates_stride + panel * PANEL;
+
+        UNROLL
+        for (g = 0; g < 4; g++)
+            vf_store(to + g * VF_WIDTH, sum[r][g]);
+    }
+}
+
+INLINE void step_tile(const struct cpu_step *s, struct range depth,
+                      int64_t panel, int64_t row, const int rows)
+{
+    const struct range all = { 0, s->kernel->depth };
     vf sum[VF_TILE][4];
     int64_t unit = panel * VF_WIDTH;
     int r, g;
 
     if (s->x) {
         start_from_bias(sum, rows, s->kernel, panel);
-        accumulate(sum, rows, s->x + row, s->kernel, panel);
+        accumulate(sum, rows, s->x + row, s->kernel, panel, all);
     } else {
         start_from_gates(sum, rows, s, panel, row);
     }
-    accumulate(sum, rows, s->h + row, s->recurrent, panel);
+    accumulate(sum, rows, s->h + row, s->recurrent, panel, depth);
     if (s->cell->standard) {
         UNROLL
         for (r = 0; r < rows; r++)
@@ -308,15 +377,24 @@ INLINE void step_tile(const struct cpu_step *s, int64_t panel, int64_t row,
 /* ---- Tiles over a range ------------------------------------------------ */
 
 /*
- * Calls tile(..., row, rows) over all rows, in tiles as equal as can be: four
- * rows are two tiles of two rather than one of three and one of one.
+ * What a level-2 cache is trusted to keep: a panel (or a range of its depth)
+ * and a block of rows, each of this size.
  */
-#define EACH_TILE(count, call)                                                 \
+#define BLOCK_BYTES (256 * 1024)
+#define ROWS_BYTES (512 * 1024)
+#define DEPTH_BLOCK (BLOCK_BYTES / (PANEL * (int64_t)sizeof(float)))
+
+/*
+ * Calls tile(..., row, rows) over a range of rows, in tiles as equal as can be:
+ * four rows are two tiles of two rather than one of three and one of one.
+ */
+#define EACH_TILE(block, call)                                                 \
     do {                                                                       \
-        int64_t row = 0, tiles = ((count) + VF_TILE - 1) / VF_TILE;            \
+        int64_t row = (block).first;                                           \
+        int64_t tiles = ((block).end - row + VF_TILE - 1) / VF_TILE;           \
                                                                                \
         for (; tiles > 0; tiles--) {                                           \
-            int rows = (int)(((count)-row + tiles - 1) / tiles);               \
+            int rows = (int)(((block).end - row + tiles - 1) / tiles);         \
                                                                                \
             call;                                                              \
             row += rows;                                                       \
@@ -328,7 +406,7 @@ INLINE void step_tile(const struct cpu_step *s, int64_t panel, int64_t row,
  */
 #define SIZE_CASE(function, argument, n)                                       \
     case n:                                                                    \
-        function(argument, panel, row, n);                                     \
+        function(argument, depth, panel, row, n);                              \
         break
 #define EACH_SIZE(function, argument)                                          \
     switch (rows) {                                                            \
@@ -350,15 +428,61 @@ INLINE void step_tile(const struct cpu_step *s, int64_t panel, int64_t row,
 #error "add the sizes of this level's tile"
 #endif
 
-static void product(const struct cpu_product *p)
+/* The next block of rows after `block`; false when there is none. */
+static bool next_rows(struct range *block, int64_t rows, struct range depth)
+{
+    block->first = block->end;
+    block->end = rows;
+    if (rows - block->first > VF_TILE) {
+        int64_t tile_bytes =
+            (depth.end - depth.first) * VF_TILE * (int64_t)sizeof(float);
+        int64_t end = block->first + (ROWS_BYTES / tile_bytes + 1) * VF_TILE;
+
+        if (end < rows)
+            block->end = end;
+    }
+    return block->first < rows;
+}
+
+/* The next range of the depth after `depth`, up to `end`, in the same way. */
+static bool next_depth(struct range *depth, int64_t end)
+{
+    depth->first = depth->end;
+    depth->end += DEPTH_BLOCK;
+    if (depth->end > end)
+        depth->end = end;
+    return depth->first < depth->end;
+}
+
+static void product_block(const struct cpu_product *p, struct range depth,
+                          struct range block)
 {
     int64_t panel;
 
     for (panel = p->first_panel; panel < p->end_panel; panel++)
-        EACH_TILE(p->rows, EACH_SIZE(product_tile, p));
+        EACH_TILE(block, EACH_SIZE(product_tile, p));
 }
 
-static void step(const struct cpu_step *s)
+static void product(const struct cpu_product *p)
+{
+    struct range depth = { 0, 0 }, block = { 0, 0 };
+
+    while (next_depth(&depth, p->matrix->depth))
+        for (block.end = 0; next_rows(&block, p->rows, depth);)
+            product_block(p, depth, block);
+}
+
+static void gates_block(const struct cpu_step *s, struct range depth,
+                        struct range block)
+{
+    int64_t panel;
+
+    for (panel = s->first_panel; panel < s->end_panel; panel++)
+        EACH_TILE(block, EACH_SIZE(gates_tile, s));
+}
+
+static void step_block(const struct cpu_step *s, struct range depth,
+                       struct range block)
 {
     int64_t count = s->end_panel - s->first_panel, i;
 
@@ -366,8 +490,30 @@ static void step(const struct cpu_step *s)
         int64_t panel =
             s->descending ? s->end_panel - 1 - i : s->first_panel + i;
 
-        EACH_TILE(s->rows, EACH_SIZE(step_tile, s));
+        EACH_TILE(block, EACH_SIZE(step_tile, s));
     }
+}
+
+/*
+ * Many rows over a deep matrix: all but the last range of the depth is added
+ * to the gates first, if there are gates, so that what is read again for each
+ * tile stays in the cache.
+ */
+static void step(const struct cpu_step *s)
+{
+    const int64_t end = s->recurrent->depth;
+    struct range depth = { 0, end }, block = { 0, s->rows };
+
+    if (s->rows <= VF_TILE) {
+        step_block(s, depth, block);
+        return;
+    }
+    if (s->gates)
+        for (depth.end = 0; next_depth(&depth, end) && depth.end < end;)
+            for (block.end = 0; next_rows(&block, s->rows, depth);)
+                gates_block(s, depth, block);
+    for (block.end = 0; next_rows(&block, s->rows, depth);)
+        step_block(s, depth, block);
 }
 
 /* ---- Over one row ------------------------------------------------------ */

@@ -66,7 +66,7 @@ struct cpu_step {
     const struct cpu_matrix *kernel;    /* carries the bias */
     const struct cpu_matrix *recurrent; /* its bias is not read */
     const float *const *x; /* [rows]; NULL: the input product is in gates */
-    const float *gates;    /* [rows][gates_stride], packed like a panel row */
+    float *gates; /* [rows][gates_stride], like rows of panels; overwritten */
     int64_t gates_stride;
     const float *const *h; /* [rows], each of recurrent->depth */
     float *c;              /* [rows][c_stride], padded to whole vectors */

@@ -6,10 +6,21 @@
 #include "plugins/openmp/lstm.h"
 
 /*
- * From this many samples on, a step's input product reads its weights so
- * seldom for each sample that computing it ahead gains nothing.
+ * Computed ahead, an input product reads its weights once for many steps, and
+ * not between the recurrent weights. From FEW samples on that gains nothing,
+ * until their inputs and outputs together no longer fit a cache.
  */
-#define HOIST_BELOW 16
+#define FEW 16
+#define CACHE_BYTES (256 * 1024)
+
+bool cpu_lstm_hoists(const struct cpu_lstm *lstm,
+                     const struct cpu_direction *direction, int64_t samples)
+{
+    const int64_t row = direction->kernel.depth + lstm->output;
+
+    return samples < FEW ||
+           samples > CACHE_BYTES / (row * (int64_t)sizeof(float));
+}
 
 /* One direction on its way through time. */
 struct walk {
@@ -250,7 +261,7 @@ void cpu_lstm_direction(const struct cpu_lstm_run *run, int32_t direction,
     walk_init(&w, run, direction);
     cpu_crew_share(crew, w.direction->recurrent.panel_count, &w.first_panel,
                    &w.end_panel);
-    w.hoisted = lane->count < HOIST_BELOW;
+    w.hoisted = cpu_lstm_hoists(run->lstm, w.direction, lane->count);
     if (crew->member == 0)
         load_states(&w);
     cpu_crew_meet(crew);

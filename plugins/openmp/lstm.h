@@ -46,6 +46,13 @@ struct cpu_lstm_run {
     const cellgate_lstm_state *state; /* of this op */
 };
 
+/*
+ * Whether the input product of so many samples is computed ahead; then the
+ * scratch must hold at least one step of it.
+ */
+bool cpu_lstm_hoists(const struct cpu_lstm *lstm,
+                     const struct cpu_direction *direction, int64_t samples);
+
 /* Runs one direction with all members of `crew`, which share `scratch`. */
 void cpu_lstm_direction(const struct cpu_lstm_run *run, int32_t direction,
                         const struct cpu_crew *crew,

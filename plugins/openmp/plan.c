@@ -21,6 +21,7 @@ struct need {
     int64_t hidden;  /* of a layer with a projection, else 0 */
     int64_t between; /* of a stage that is not the last */
     bool two_directions;
+    bool hoists_all; /* the input product of a step of the whole batch */
 };
 
 struct cellgate_plan {
@@ -44,7 +45,7 @@ struct cellgate_plan {
     int32_t *order;                    /* [batch] */
     float *c[2], *h[2][2], *hidden[2]; /* [direction][parity] */
     float *zero;
-    float *gates;
+    float *gates[2];
     float *between[2]; /* results of even and odd stages */
     void *memory;
 
@@ -77,7 +78,8 @@ static void at_least(int64_t *need, int64_t value)
         *need = value;
 }
 
-static void need_of(struct need *need, const cellgate_weights *weights)
+static void need_of(struct need *need, const cellgate_weights *weights,
+                    int64_t batch)
 {
     const int64_t vector = weights->kernels->vector;
     uint32_t i;
@@ -99,6 +101,8 @@ static void need_of(struct need *need, const cellgate_weights *weights)
             at_least(&need->hidden, lstm->hidden);
         if (lstm->directions == 2)
             need->two_directions = true;
+        if (cpu_lstm_hoists(lstm, &lstm->direction[0], batch))
+            need->hoists_all = true;
     }
 }
 
@@ -129,7 +133,7 @@ static void layout(struct cellgate_plan *plan, struct cpu_arena *arena)
     const int64_t batch = plan->batch;
     const size_t size = sizeof(float);
     int directions = plan->threads > 1 && need->two_directions ? 2 : 1, d;
-    int64_t between, i;
+    int64_t between, gate_rows, i;
 
     plan->pointers =
         cpu_arena_take(arena, plan->threads, sizeof *plan->pointers);
@@ -147,8 +151,9 @@ static void layout(struct cellgate_plan *plan, struct cpu_arena *arena)
         plan->hidden[d] = cpu_arena_take(arena, batch * need->hidden, size);
     }
     plan->zero = cpu_arena_take(arena, need->output, size);
-    plan->gates =
-        cpu_arena_take(arena, plan->threads * GATE_ROWS * need->gates, size);
+    gate_rows = GATE_ROWS * plan->threads + (need->hoists_all ? batch : 0);
+    for (d = 0; d < directions; d++)
+        plan->gates[d] = cpu_arena_take(arena, gate_rows * need->gates, size);
     if (__builtin_mul_overflow(batch, between_stride(plan, plan->steps),
                                &between))
         between = -1;
@@ -161,7 +166,7 @@ static cellgate_status plan_memory(struct cellgate_plan *plan,
 {
     struct cpu_arena arena = { 0 };
 
-    need_of(&plan->need, plan->weights);
+    need_of(&plan->need, plan->weights, plan->batch);
     layout(plan, &arena);
     if (!arena.overflow)
         arena.base = plan->host->allocate(plan->host->context, CPU_ALIGNMENT,
@@ -305,23 +310,26 @@ struct task {
     struct cpu_crew crew;
     const struct cpu_lane *lane;
     const struct cpu_pointers *pointers;
-    uint32_t walker; /* whose memory for input products it uses */
+    uint32_t number; /* of the lane */
 };
 
-static void scratch_of(struct cpu_scratch *scratch, const struct task *task,
-                       uint32_t place, uint32_t walker)
+/* The lane's part of the memory for one direction at a time. */
+static struct cpu_scratch scratch_of(const struct task *task, uint32_t place)
 {
     const struct cellgate_plan *plan = task->plan;
     const int64_t row = task->lane->sample - plan->sample;
+    const int64_t rows = plan->need.hoists_all ? task->lane->count : 0;
+    const int64_t gate_row =
+        task->number * GATE_ROWS + (plan->need.hoists_all ? row : 0);
 
-    *scratch = (struct cpu_scratch){
+    return (struct cpu_scratch){
         .c = plan->c[place] + row * plan->need.c,
         .h = { plan->h[place][0] + row * plan->need.output,
                plan->h[place][1] + row * plan->need.output },
         .hidden = plan->hidden[place] + row * plan->need.hidden,
         .zero = plan->zero,
-        .gates = plan->gates + walker * GATE_ROWS * plan->need.gates,
-        .gate_rows = GATE_ROWS,
+        .gates = plan->gates[place] + gate_row * plan->need.gates,
+        .gate_rows = rows > GATE_ROWS ? rows : GATE_ROWS,
     };
 }
 
@@ -343,11 +351,11 @@ static void lstm_directions(const struct cpu_lstm_run *run,
                                  crew->member - (half ? first : 0),
                                  &task->plan->half[half] };
 
-        scratch_of(&scratch, task, half, half);
+        scratch = scratch_of(task, half);
         cpu_lstm_direction(run, (int32_t)half, &part, &scratch, task->pointers);
         return;
     }
-    scratch_of(&scratch, task, 0, task->walker);
+    scratch = scratch_of(task, 0);
     for (d = 0; d < run->lstm->directions; d++)
         cpu_lstm_direction(run, d, crew, &scratch, task->pointers);
 }
@@ -460,7 +468,7 @@ static void work(void *context, uint32_t member)
     if (plan->own_samples) {
         task.crew = (struct cpu_crew){ 1, 0, NULL };
         task.lane = &plan->lanes[member];
-        task.walker = member;
+        task.number = member;
     }
     compute(&task);
 }

@@ -39,18 +39,23 @@ static inline vf vf_exp(vf x)
     return vf_mul(p, vf_power_of_two(shifted));
 }
 
+/* 1 + e^-x, of which the sigmoid is the reciprocal. */
+static inline vf vf_sigmoid_divisor(vf x)
+{
+    return vf_add(vf_set(1), vf_exp(vf_sub(vf_set(0), x)));
+}
+
 static inline vf vf_sigmoid(vf x)
 {
-    const vf one = vf_set(1);
-
-    return vf_div(one, vf_add(one, vf_exp(vf_sub(vf_set(0), x))));
+    return vf_div(vf_set(1), vf_sigmoid_divisor(x));
 }
 
 /*
- * x P(x^2)/Q(x^2), of degree 4 in x^2 above and below (relative error 2.2e-8
- * up to the bound, where tanh rounds to 1).
+ * tanh x as a fraction, x P(x^2)/Q(x^2) with P and Q of degree 4 (relative
+ * error 2.2e-8 up to the bound, where tanh rounds to 1). The divisor is
+ * between 1 and 430.
  */
-static inline vf vf_tanh(vf x)
+static inline void vf_tanh_fraction(vf x, vf *dividend, vf *divisor)
 {
     const vf bound = vf_set(9.02f);
     vf b = vf_min(bound, vf_max(vf_sub(vf_set(0), bound), x));
@@ -65,7 +70,16 @@ static inline vf vf_tanh(vf x)
     q = vf_fma(q, u, vf_set(4.671303625000e-01f));
     p = vf_fma(p, u, vf_set(9.999999790387e-01f));
     q = vf_fma(q, u, vf_set(1));
-    return vf_div(vf_mul(b, p), q);
+    *dividend = vf_mul(b, p);
+    *divisor = q;
+}
+
+static inline vf vf_tanh(vf x)
+{
+    vf dividend, divisor;
+
+    vf_tanh_fraction(x, &dividend, &divisor);
+    return vf_div(dividend, divisor);
 }
 
 #endif /* CELLGATE_OPENMP_VEC_MATH_H */
