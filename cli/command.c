@@ -144,6 +144,18 @@ int cli_report(int exit_code, const char *format, ...)
     return exit_code;
 }
 
+cellgate_status cli_error(cellgate_error *error, cellgate_status status,
+                          const char *format, ...)
+{
+    va_list arguments;
+
+    error->status = (int32_t)status;
+    va_start(arguments, format);
+    vsnprintf(error->text, sizeof error->text, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
 cellgate_status cli_open(const cli_shared *shared, cellgate_runtime **runtime,
                          cellgate_error *error)
 {

@@ -65,6 +65,11 @@ int cli_fail(const cellgate_error *error);
 __attribute__((format(printf, 2, 3))) int cli_report(int exit_code,
                                                      const char *format, ...);
 
+/* Fills *error and returns `status`. */
+__attribute__((format(printf, 3, 4))) cellgate_status
+cli_error(cellgate_error *error, cellgate_status status, const char *format,
+          ...);
+
 /* Opens a runtime as the shared options say. */
 cellgate_status cli_open(const cli_shared *shared, cellgate_runtime **runtime,
                          cellgate_error *error);

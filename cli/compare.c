@@ -6,16 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/command.h"
 #include "cli/compare.h"
 #include "cli/source.h"
-
-static cellgate_status fail(cellgate_error *error, cellgate_status status,
-                            const char *format, const char *name)
-{
-    error->status = (int32_t)status;
-    snprintf(error->text, sizeof error->text, format, name);
-    return status;
-}
 
 static cellgate_status find_output(const cellgate_model *model,
                                    const char *name, size_t *index,
@@ -28,8 +21,8 @@ static cellgate_status find_output(const cellgate_model *model,
          ++*index)
         if (strcmp(info.name, name) == 0)
             return CELLGATE_OK;
-    return fail(error, CELLGATE_NOT_FOUND, "the model has no output '%s'",
-                name);
+    return cli_error(error, CELLGATE_NOT_FOUND, "the model has no output '%s'",
+                     name);
 }
 
 static bool same_shape(const cellgate_tensor *a, const cellgate_tensor *b)
@@ -88,13 +81,15 @@ static cellgate_status compare_one(const cellgate_model *model,
         status = find_output(model, source.name, &place, error);
     if (status == CELLGATE_OK &&
         cellgate_model_output_get(model, place, &info) != CELLGATE_OK)
-        status = fail(error, CELLGATE_INVALID,
+        status =
+            cli_error(error, CELLGATE_INVALID,
                       "%s: more is to be compared than the model has outputs",
                       source.file);
     if (status == CELLGATE_OK)
         status = cli_source_tensor(&source, info.name, &expected, error);
     if (status == CELLGATE_OK && !same_shape(&outputs[place], &expected))
-        status = fail(error, CELLGATE_BAD_SHAPE,
+        status =
+            cli_error(error, CELLGATE_BAD_SHAPE,
                       "what output '%s' is to be compared with has another "
                       "shape",
                       info.name);

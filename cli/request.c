@@ -2,25 +2,12 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
 #include "cli/request.h"
-
-__attribute__((format(printf, 3, 4))) static cellgate_status
-fail(cellgate_error *error, cellgate_status status, const char *format, ...)
-{
-    va_list arguments;
-
-    error->status = (int32_t)status;
-    va_start(arguments, format);
-    vsnprintf(error->text, sizeof error->text, format, arguments);
-    va_end(arguments);
-    return status;
-}
 
 static size_t list_length(char *const *list)
 {
@@ -42,9 +29,9 @@ static cellgate_status find_input(const cellgate_model *model, const char *name,
             *index = i;
             return CELLGATE_OK;
         }
-    return fail(error, CELLGATE_NOT_FOUND,
-                "the model has no input '%s'; cellgate inspect lists them",
-                name);
+    return cli_error(error, CELLGATE_NOT_FOUND,
+                     "the model has no input '%s'; cellgate inspect lists them",
+                     name);
 }
 
 /* ---- Inputs ------------------------------------------------------------ */
@@ -85,9 +72,9 @@ static cellgate_status place(const cli_request *request,
     for (*index = 0; *index < request->request.input_count; ++*index)
         if (request->inputs[*index].tensor.data == NULL)
             return CELLGATE_OK;
-    return fail(error, CELLGATE_INVALID,
-                "%s: more inputs are given than the model has (%zu)",
-                source->file, request->request.input_count);
+    return cli_error(error, CELLGATE_INVALID,
+                     "%s: more inputs are given than the model has (%zu)",
+                     source->file, request->request.input_count);
 }
 
 static cellgate_status take_input(cli_request *request, const char *text,
@@ -111,8 +98,8 @@ static cellgate_status take_input(cli_request *request, const char *text,
     if (status != CELLGATE_OK)
         return status;
     if (request->inputs[index].tensor.data != NULL)
-        return fail(error, CELLGATE_INVALID, "input '%s' is given twice",
-                    source->name);
+        return cli_error(error, CELLGATE_INVALID, "input '%s' is given twice",
+                         source->name);
     request->inputs[index].tensor = tensor;
     return CELLGATE_OK;
 }
@@ -126,9 +113,10 @@ static cellgate_status check_complete(const cli_request *request,
     for (i = 0;
          cellgate_model_input_get(request->model, i, &info) == CELLGATE_OK; i++)
         if (request->inputs[i].tensor.data == NULL)
-            return fail(error, CELLGATE_INVALID,
-                        "input '%s' is missing; give it with --input %s=FILE",
-                        info.name, info.name);
+            return cli_error(
+                error, CELLGATE_INVALID,
+                "input '%s' is missing; give it with --input %s=FILE",
+                info.name, info.name);
     return CELLGATE_OK;
 }
 
@@ -169,10 +157,10 @@ static cellgate_status check_extent(const cellgate_tensor *given,
         fits = given->shape[axis] == input->shape[axis];
     if (fits)
         return CELLGATE_OK;
-    return fail(error, CELLGATE_BAD_SHAPE,
-                "%s must have the first %" PRId32
-                " extent%s of the input they belong to",
-                what, rank, rank == 1 ? "" : "s");
+    return cli_error(error, CELLGATE_BAD_SHAPE,
+                     "%s must have the first %" PRId32
+                     " extent%s of the input they belong to",
+                     what, rank, rank == 1 ? "" : "s");
 }
 
 static cellgate_status take_valid(cli_request *request, const char *text,
@@ -197,7 +185,8 @@ static cellgate_status take_valid(cli_request *request, const char *text,
                               is_mask ? 2 : 1, what, error);
     if (status == CELLGATE_OK &&
         (request->lengths[index] != NULL || request->masks[index] != NULL))
-        status = fail(error, CELLGATE_INVALID,
+        status =
+            cli_error(error, CELLGATE_INVALID,
                       "give lengths or a mask for an input, and only once");
     if (status == CELLGATE_OK && is_mask)
         request->inputs[index].mask = request->masks[index] = to_mask(&tensor);
@@ -206,7 +195,7 @@ static cellgate_status take_valid(cli_request *request, const char *text,
             to_lengths(&tensor);
     if (status == CELLGATE_OK && request->lengths[index] == NULL &&
         request->masks[index] == NULL)
-        status = fail(error, CELLGATE_NO_MEMORY, "out of memory");
+        status = cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
     cli_source_finish(&source);
     return status;
 }
@@ -234,7 +223,7 @@ static cellgate_status allocate(cli_request *request, size_t sources,
     if (request->inputs == NULL || request->lengths == NULL ||
         request->masks == NULL || request->outputs == NULL ||
         request->sources == NULL)
-        return fail(error, CELLGATE_NO_MEMORY, "out of memory");
+        return cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
     for (i = 0; i < inputs; i++) {
         request->inputs[i].struct_size = sizeof request->inputs[i];
         request->inputs[i].tensor.struct_size = sizeof(cellgate_tensor);
@@ -284,7 +273,7 @@ cellgate_status cli_request_outputs(cli_request *request,
             return status;
         output->data = calloc(cli_tensor_count(output) + 1, sizeof(float));
         if (output->data == NULL)
-            return fail(error, CELLGATE_NO_MEMORY, "out of memory");
+            return cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
     }
     return CELLGATE_OK;
 }

@@ -47,10 +47,9 @@ static cellgate_status repeat(run_state *state, int count,
     cellgate_status status = CELLGATE_OK;
     int i;
 
-    if (seconds == NULL) {
-        error->status = CELLGATE_NO_MEMORY;
-        return CELLGATE_NO_MEMORY;
-    }
+    if (seconds == NULL)
+        return cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
+
     for (i = 0; status == CELLGATE_OK && i < count; i++) {
         state->report.struct_size = sizeof state->report;
         status = cellgate_run(state->session, &state->request.request,
@@ -103,10 +102,9 @@ static cellgate_status write_outputs(const run_state *state, const char *path,
     const char **names = calloc(count, sizeof *names);
     cellgate_status status;
 
-    if (names == NULL) {
-        error->status = CELLGATE_NO_MEMORY;
-        return CELLGATE_NO_MEMORY;
-    }
+    if (names == NULL)
+        return cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
+
     for (i = 0; i < count; i++) {
         cellgate_model_output_get(state->model, i, &info);
         names[i] = info.name;

@@ -9,15 +9,6 @@
 #include "cli/command.h"
 #include "cli/source.h"
 
-static cellgate_status fail(cellgate_error *error, cellgate_status status,
-                            const char *format, const char *first,
-                            const char *second)
-{
-    error->status = (int32_t)status;
-    snprintf(error->text, sizeof error->text, format, first, second);
-    return status;
-}
-
 /* A file's name may hold '=' and ':', so what exists is taken whole. */
 static cellgate_status split(cli_source *source, const char *text,
                              cellgate_error *error)
@@ -30,18 +21,18 @@ static cellgate_status split(cli_source *source, const char *text,
         (slash == NULL || equals < slash)) {
         source->name = strndup(text, (size_t)(equals - text));
         if (source->name == NULL)
-            return fail(error, CELLGATE_NO_MEMORY, "%s%s", "out of memory", "");
+            return cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
         text = equals + 1;
     }
     source->file = strdup(text);
     if (source->file == NULL)
-        return fail(error, CELLGATE_NO_MEMORY, "%s%s", "out of memory", "");
+        return cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
     colon = strrchr(source->file, ':');
     if (colon != NULL && access(source->file, F_OK) != 0) {
         *colon = '\0';
         source->array = strdup(colon + 1);
         if (source->array == NULL)
-            return fail(error, CELLGATE_NO_MEMORY, "%s%s", "out of memory", "");
+            return cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
     }
     return CELLGATE_OK;
 }
@@ -101,12 +92,12 @@ cellgate_status cli_source_tensor(const cli_source *source, const char *wanted,
         return cellgate_arrays_get(source->arrays, 0, &name, tensor);
     list_names(source->arrays, names, sizeof names);
     if (source->array != NULL)
-        return fail(error, CELLGATE_NOT_FOUND,
-                    "%s: no such array in the file; it has: %s", source->array,
-                    names);
-    return fail(error, CELLGATE_NOT_FOUND,
-                "%s: name one of its arrays as FILE:ARRAY; it has: %s",
-                source->file, names);
+        return cli_error(error, CELLGATE_NOT_FOUND,
+                         "%s: no such array in the file; it has: %s",
+                         source->array, names);
+    return cli_error(error, CELLGATE_NOT_FOUND,
+                     "%s: name one of its arrays as FILE:ARRAY; it has: %s",
+                     source->file, names);
 }
 
 size_t cli_tensor_count(const cellgate_tensor *tensor)
