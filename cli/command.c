@@ -101,6 +101,8 @@ static int exit_code_of(int32_t status)
     switch (status) {
     case CELLGATE_OK:
         return CLI_OK;
+    case CELLGATE_INVALID:
+        return CLI_USAGE;
     case CELLGATE_BAD_CONFIG:
         return CLI_CONFIG;
     case CELLGATE_BAD_FILE:
@@ -160,10 +162,15 @@ cellgate_status cli_open(const cli_shared *shared, cellgate_runtime **runtime,
                          cellgate_error *error)
 {
     cellgate_runtime_options options = { .struct_size = sizeof options };
+    cellgate_status status;
 
     options.config_path = shared->config;
     options.plugin_path = shared->plugin_path;
-    return cellgate_runtime_create(&options, runtime, error);
+    status = cellgate_runtime_create(&options, runtime, error);
+    /* The only file that it reads on its own is the configuration. */
+    if (status == CELLGATE_IO)
+        error->status = CELLGATE_BAD_CONFIG;
+    return status;
 }
 
 int cli_print_json(json_t *value)

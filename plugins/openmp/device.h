@@ -17,7 +17,6 @@ struct cellgate_instance {
 struct cellgate_device {
     const cellgate_host *host;
     const struct cpu_kernels *kernels;
-    bool level_forced; /* to another level than this machine's best */
     uint32_t threads;  /* at most what the host grants; at least 1 */
     struct cpu_team *team;
 };

@@ -117,7 +117,6 @@ static cellgate_status choose_level(cellgate_device *device, const char *level,
                              "level = %s: this machine or this build does not "
                              "have it; level = auto takes the best it has",
                              level);
-    device->level_forced = device->kernels != cpu_level("auto");
     return CELLGATE_OK;
 }
 

@@ -274,9 +274,7 @@ cellgate_status cpu_support(cellgate_device *device,
     known.threads = index == 0 ? 1 : device->threads;
     known.id = known.threads;
     known.numeric = CELLGATE_NUMERIC_F32;
-    (void)snprintf(known.name, sizeof known.name, "t%u%s%s", known.threads,
-                   device->level_forced ? "." : "",
-                   device->level_forced ? device->kernels->name : "");
+    (void)snprintf(known.name, sizeof known.name, "t%u", known.threads);
     cellgate_struct_copy(variant, &known);
     return CELLGATE_OK;
 }
