@@ -189,10 +189,10 @@ static void ended(probe *self, const cg_prober *prober)
                        strsignal(child->signal), self->stage, so, said);
     else if (child->exit_status >= 0)
         cg_verdict_set(verdict, CELLGATE_BAD_PLUGIN,
-                       "ended its process with exit status %d %s%s%s",
+                       "ended the process with exit status %d %s%s%s",
                        child->exit_status, self->stage, so, said);
     else
-        cg_verdict_set(verdict, CELLGATE_BAD_PLUGIN, "ended its process %s%s%s",
+        cg_verdict_set(verdict, CELLGATE_BAD_PLUGIN, "ended the process %s%s%s",
                        self->stage, so, said);
 }
 
