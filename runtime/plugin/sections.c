@@ -251,19 +251,14 @@ static bool add_unlisted(cg_device_table *table, cg_found *found,
                          uint32_t index)
 {
     char name[96];
-    const cg_device *taken;
     cg_device *device;
 
+    /* No section's name: those have no colon. */
     (void)snprintf(name, sizeof name, "%s:%u", found->verdict->name, index);
-    taken = cg_device_table_find(table, name);
     device = next_device(table, name, found->verdict->name);
     if (device == NULL)
         return false;
     bind(device, found, index);
-    if (taken != NULL)
-        out_of_service(device, CELLGATE_NO_DEVICE,
-                       "its name is that of a section: %s:%d",
-                       table->config->path, taken->section->line);
     return true;
 }
 
