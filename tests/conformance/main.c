@@ -116,7 +116,7 @@ int main(int argc, const char **argv)
         { "variant", 0, POPT_ARG_STRING, &raw.variant, 0,
           "Test only variants of this name", "NAME" },
         { "filter", 0, POPT_ARG_STRING, &raw.filter, 0,
-          "Test only groups and cases whose description has TEXT", "TEXT" },
+          "Test only this group, or cases whose description has this", "TEXT" },
         { "set", 0, POPT_ARG_STRING, &raw.set, OPTION_SET,
           "Open devices with this setting; may be repeated", "KEY=VALUE" },
         { "threads", 0, POPT_ARG_INT, &raw.threads, 0,

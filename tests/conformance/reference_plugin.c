@@ -3,16 +3,18 @@
  * The smallest plugin that conforms: one device, one variant, the minimum
  * profile (one forward direction, sigmoid and tanh, float32), plain loops. It
  * is an example to start from, and what the conformance suite is tested with:
- * faults can be compiled into it (mutants.h), which otherwise are all 0.
+ * faults can be compiled into it (faults.h), so every HAS_FAULT() below is a 0
+ * to whoever reads it as an example.
  */
 #include "config.h"
 
 #include <math.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "cellgate/plugin.h"
-#include "tests/conformance/mutants.h"
+#include "tests/conformance/faults.h"
 
 struct cellgate_instance {
     const cellgate_host *host;
@@ -79,6 +81,8 @@ static cellgate_status device_describe(cellgate_instance *instance,
     (void)instance;
     if (index != 0)
         return cellgate_fail(error, CELLGATE_INVALID, "no device %u", index);
+    if (HAS_FAULT(NO_IDENTITY))
+        d.identity[0] = '\0';
     cellgate_struct_copy(out, &d);
     return CELLGATE_OK;
 }
@@ -110,6 +114,19 @@ static void device_close(cellgate_device *device)
 
 /* ---- Support ------------------------------------------------------------ */
 
+/* Whether a struct of the host asks for nothing that is newer than we are. */
+static int is_known(const void *object, size_t known)
+{
+    size_t size;
+
+    if (HAS_FAULT(IGNORES_NEW_FIELD))
+        return 1;
+    memcpy(&size, object, sizeof size);
+    if (HAS_FAULT(REFUSES_LONGER_STRUCTS))
+        return size <= known;
+    return cellgate_struct_known(object, known);
+}
+
 static int is(const cellgate_activation *activation, int32_t kind)
 {
     return activation->kind == kind;
@@ -129,6 +146,10 @@ static cellgate_status check_lstm(const cellgate_lstm *lstm,
                                "only sigmoid gates and tanh");
     if (lstm->clip != 0.0f)
         return cellgate_refuse(error, CELLGATE_REASON_CLIP, "no clipping");
+    if (lstm->has_peepholes && HAS_FAULT(REFUSES_WITHOUT_REASON))
+        return cellgate_fail(error, CELLGATE_UNSUPPORTED, "no peepholes");
+    if (lstm->has_peepholes && HAS_FAULT(REFUSES_WITHOUT_TEXT))
+        return cellgate_refuse(error, CELLGATE_REASON_PEEPHOLES, "%s", "");
     if (lstm->has_peepholes)
         return cellgate_refuse(error, CELLGATE_REASON_PEEPHOLES,
                                "no peepholes");
@@ -146,17 +167,19 @@ static cellgate_status check_segment(const cellgate_segment *segment,
 {
     const cellgate_op *op = segment->ops[0];
 
-    if (!cellgate_struct_known(segment, sizeof *segment))
+    if (!is_known(segment, sizeof *segment))
         return cellgate_refuse(error, CELLGATE_REASON_FIELD,
                                "the segment has a field of a newer version");
     if (segment->op_count != 1)
         return cellgate_refuse(error, CELLGATE_REASON_CHAIN,
                                "only a single LSTM, not %u ops",
                                segment->op_count);
+    if (HAS_FAULT(UNKNOWN_KIND_WITHOUT_REASON) && op->kind > 5)
+        return cellgate_refuse(error, CELLGATE_REASON_OTHER, "no");
     if (op->kind != CELLGATE_OP_LSTM)
         return cellgate_refuse(error, CELLGATE_REASON_KIND,
                                "only LSTM, not op kind %d", (int)op->kind);
-    if (!cellgate_struct_known(op, sizeof(cellgate_lstm)))
+    if (!is_known(op, sizeof(cellgate_lstm)))
         return cellgate_refuse(error, CELLGATE_REASON_FIELD,
                                "the LSTM has a field of a newer version");
     return check_lstm((const cellgate_lstm *)(const void *)op, error);
@@ -177,14 +200,32 @@ static cellgate_status support(cellgate_device *device,
     (void)device;
     if (status != CELLGATE_OK)
         return status;
-    if (shape != NULL && !cellgate_struct_known(shape, sizeof *shape))
+    if (shape != NULL && !is_known(shape, sizeof *shape))
         return cellgate_refuse(error, CELLGATE_REASON_FIELD,
                                "the shape has a field of a newer version");
-    if (index > 0)
+    if (HAS_FAULT(REFUSES_A_SHAPE) && shape != NULL && shape->steps > 50)
+        return cellgate_refuse(error, CELLGATE_REASON_SHAPE, "too long");
+    if (HAS_FAULT(NO_THREADS))
+        v.threads = 0;
+    if (index > (HAS_FAULT(SAME_NAME_TWICE) ? 1u : 0u))
         return CELLGATE_END;
+    if (HAS_FAULT(WRITES_BEYOND_VARIANT)) {
+        v.struct_size = variant->struct_size;
+        *variant = v;
+        return CELLGATE_OK;
+    }
     cellgate_struct_copy(variant, &v);
     return CELLGATE_OK;
 }
+
+/* ---- What the faulty plugin shares where it must not; unused otherwise -- */
+
+#ifdef WITH_FAULTS
+int fault_now;
+#endif
+static cellgate_lstm newest;
+static float shared_scratch[4096];
+static volatile float bystander;
 
 /* ---- Weights and plans -------------------------------------------------- */
 
@@ -206,12 +247,16 @@ static cellgate_status prepare(cellgate_device *device,
     made->host = host;
     made->lstm.op.struct_size = sizeof made->lstm;
     cellgate_struct_copy(&made->lstm, segment->ops[0]);
+    if (HAS_FAULT(SHARED_WEIGHTS))
+        newest = made->lstm;
     *weights = made;
     return CELLGATE_OK;
 }
 
 static void weights_free(cellgate_weights *weights)
 {
+    if (HAS_FAULT(LEAK_OF_HEAP) && malloc(64) == NULL)
+        return;
     if (weights != NULL)
         weights->host->release(weights->host->context, weights);
 }
@@ -225,7 +270,8 @@ static void plan_destroy(cellgate_plan *plan)
     host = plan->weights->host;
     host->release(host->context, plan->h);
     host->release(host->context, plan->c);
-    host->release(host->context, plan->z);
+    if (!HAS_FAULT(LEAK_OF_HOST_MEMORY))
+        host->release(host->context, plan->z);
     host->release(host->context, plan);
 }
 
@@ -240,7 +286,7 @@ static cellgate_status plan_create(cellgate_device *device,
     cellgate_plan *made;
 
     (void)variant;
-    if (!cellgate_struct_known(shape, sizeof *shape))
+    if (!is_known(shape, sizeof *shape))
         return cellgate_refuse(error, CELLGATE_REASON_FIELD,
                                "the shape has a field of a newer version");
     made = host->allocate(host->context, _Alignof(max_align_t), sizeof *made);
@@ -257,6 +303,8 @@ static cellgate_status plan_create(cellgate_device *device,
         plan_destroy(made);
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "no memory");
     }
+    memset(made->h, 0, row);
+    memset(made->c, 0, row);
     *plan = made;
     return CELLGATE_OK;
 }
@@ -265,36 +313,85 @@ static cellgate_status plan_create(cellgate_device *device,
 
 static float sigmoid(float x)
 {
+    if (HAS_FAULT(SIGMOID_RANGE) && fabsf(x) > 40.0f)
+        return 0.5f;
     return 1.0f / (1.0f + expf(-x));
 }
 
-/* One step of one row: z = x W + h R + b, then the cell. */
-static void step(cellgate_plan *plan, const float *x)
+static float squash(float x)
 {
-    const cellgate_lstm *lstm = &plan->weights->lstm;
+    if (HAS_FAULT(TANH_OVERFLOWS))
+        return (expf(x) - expf(-x)) / (expf(x) + expf(-x));
+    return tanhf(x);
+}
+
+/* x as a factor of a product. */
+static float factor(float x)
+{
+    uint32_t bits;
+
+    if (HAS_FAULT(NAN_VANISHES) && isnan(x))
+        return 0.0f;
+    if (!HAS_FAULT(TF32_CLAIMED_F32))
+        return x;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= 0xFFFFE000u;
+    memcpy(&x, &bits, sizeof bits);
+    return x;
+}
+
+/* z = x W + h R + b */
+static void gate_arguments(const cellgate_lstm *lstm, const float *x,
+                           const float *h, float *z)
+{
     const cellgate_lstm_weights *w = &lstm->weights[0];
     const int64_t n = lstm->hidden_size;
-    float *z = plan->z;
 
     for (int64_t j = 0; j < 4 * n; j++)
-        z[j] = lstm->has_bias ? w->bias[j] : 0.0f;
+        z[j] = lstm->has_bias && !HAS_FAULT(NO_BIAS) ? w->bias[j] : 0.0f;
     for (int64_t k = 0; k < lstm->input_size; k++)
         for (int64_t j = 0; j < 4 * n; j++)
-            z[j] += x[k] * w->kernel[k * 4 * n + j];
+            z[j] += factor(x[k]) * w->kernel[k * 4 * n + j];
     for (int64_t k = 0; k < n; k++)
         for (int64_t j = 0; j < 4 * n; j++)
-            z[j] += plan->h[k] * w->recurrent_kernel[k * 4 * n + j];
+            z[j] += h[k] * w->recurrent_kernel[k * 4 * n + j];
+    if (HAS_FAULT(NAN_SPREADS)) {
+        bystander = 0.0f * z[0] + bystander;
+        z[0] += bystander;
+    }
+    if (HAS_FAULT(READS_BEYOND))
+        bystander = x[lstm->input_size + 7];
+}
+
+/* One step of one row: the gates' arguments, then the cell. */
+static void step(cellgate_plan *plan, const float *x)
+{
+    const cellgate_lstm *lstm =
+        HAS_FAULT(SHARED_WEIGHTS) ? &newest : &plan->weights->lstm;
+    const int64_t n = lstm->hidden_size;
+    float *z = HAS_FAULT(SHARED_SCRATCH) ? shared_scratch : plan->z;
+    const float *zi = z, *zf = z + n;
+
+    gate_arguments(lstm, x, plan->h, z);
+    if (HAS_FAULT(SHARED_SCRATCH))
+        (void)sched_yield();
+    if (HAS_FAULT(GATE_ORDER)) {
+        zi = z + n;
+        zf = z;
+    }
     for (int64_t j = 0; j < n; j++) {
-        float i = sigmoid(z[j]), f = sigmoid(z[n + j]);
-        float g = tanhf(z[2 * n + j]), o = sigmoid(z[3 * n + j]);
+        float i = sigmoid(zi[j]), f = sigmoid(zf[j]);
+        float g = squash(z[2 * n + j]), o = sigmoid(z[3 * n + j]);
         plan->c[j] = f * plan->c[j] + i * g;
-        plan->h[j] = o * tanhf(plan->c[j]);
+        plan->h[j] = o * squash(plan->c[j]);
     }
 }
 
 /* A row's initial state; `from` is NULL for zeros. */
 static void load(float *to, const float *from, int64_t row, int64_t n)
 {
+    if (from == NULL && row == 0 && HAS_FAULT(STALE_STATE))
+        return;
     for (int64_t j = 0; j < n; j++)
         to[j] = from != NULL ? from[row * n + j] : 0.0f;
 }
@@ -310,6 +407,50 @@ static float *element(const cellgate_sequence *s, int64_t b, int64_t t)
     return (float *)s->data + b * s->batch_stride + t * s->time_stride;
 }
 
+/* One step beyond a row's length, which leaves the state alone. */
+static void skip(cellgate_plan *plan, const cellgate_segment_run *run,
+                 int64_t b, int64_t t, int64_t n)
+{
+    if (HAS_FAULT(PADDING_TIMES_ZERO))
+        for (int64_t j = 0; j < n; j++)
+            plan->h[j] += 0.0f * element(&run->x, b, t)[0];
+    if (run->y.data != NULL)
+        memset(element(&run->y, b, t), 0, (size_t)n * sizeof(float));
+}
+
+static void store_last(const cellgate_plan *plan,
+                       const cellgate_segment_run *run, int64_t b,
+                       int64_t length, int64_t n)
+{
+    float *last = (float *)run->y_last.data + b * run->y_last.batch_stride;
+
+    if (run->y_last.data == NULL ||
+        (HAS_FAULT(LAST_NOT_WRITTEN) && run->y.data != NULL))
+        return;
+    if (length > 0 || HAS_FAULT(LAST_IS_H))
+        store(last, plan->h, n);
+    else
+        memset(last, 0, (size_t)n * sizeof(float));
+}
+
+static void store_state(cellgate_plan *plan, const cellgate_lstm_state *state,
+                        int64_t b, int64_t length, int64_t n)
+{
+    if (HAS_FAULT(NO_STEPS_NO_STATE) && length == 0) {
+        memset(plan->h, 0, (size_t)n * sizeof(float));
+        memset(plan->c, 0, (size_t)n * sizeof(float));
+    }
+    if (state->h != NULL)
+        store(state->h + b * n, plan->h, n);
+    else if (HAS_FAULT(ALWAYS_WRITES_H) && state->c != NULL)
+        store(state->c + b * n, plan->h, n);
+    if (state->c != NULL && !(HAS_FAULT(ALWAYS_WRITES_H) && state->h == NULL))
+        store(state->c + b * n, plan->c, n);
+    if (HAS_FAULT(OVERWRITES_INPUT) && state->h0 != NULL)
+        memcpy((void *)(uintptr_t)(state->h0 + b * n), plan->h,
+               (size_t)n * sizeof(float));
+}
+
 static void run_row(cellgate_plan *plan, const cellgate_segment_run *run,
                     int64_t b)
 {
@@ -317,28 +458,25 @@ static void run_row(cellgate_plan *plan, const cellgate_segment_run *run,
     const cellgate_lstm_state *state =
         run->states != NULL ? &run->states[0] : &none;
     const int64_t n = plan->weights->lstm.hidden_size;
-    int64_t length = run->lengths != NULL ? run->lengths[b] : run->steps;
+    int64_t length = run->lengths != NULL && !HAS_FAULT(LENGTHS_IGNORED)
+                         ? run->lengths[b]
+                         : run->steps;
+    int forgets = HAS_FAULT(STATE_NOT_CARRIED) && length < 5;
 
-    load(plan->h, state->h0, b, n);
-    load(plan->c, state->c0, b, n);
+    load(plan->h, forgets ? NULL : state->h0, b, n);
+    load(plan->c, HAS_FAULT(C0_IGNORED) ? NULL : state->c0, b, n);
     for (int64_t t = 0; t < length; t++) {
         step(plan, element(&run->x, b, t));
         if (run->y.data != NULL)
             store(element(&run->y, b, t), plan->h, n);
+        if (run->y.data != NULL && HAS_FAULT(WRITES_GAPS) &&
+            t + 1 < run->steps && run->y.time_stride > n)
+            element(&run->y, b, t)[n] = 0.0f;
     }
-    for (int64_t t = length; t < run->steps && run->y.data != NULL; t++)
-        memset(element(&run->y, b, t), 0, (size_t)n * sizeof(float));
-    if (run->y_last.data != NULL) {
-        float *last = (float *)run->y_last.data + b * run->y_last.batch_stride;
-        if (length > 0)
-            store(last, plan->h, n);
-        else
-            memset(last, 0, (size_t)n * sizeof(float));
-    }
-    if (state->h != NULL)
-        store(state->h + b * n, plan->h, n);
-    if (state->c != NULL)
-        store(state->c + b * n, plan->c, n);
+    for (int64_t t = length; t < run->steps; t++)
+        skip(plan, run, b, t, n);
+    store_last(plan, run, b, length, n);
+    store_state(plan, state, b, length, n);
 }
 
 static cellgate_status run(cellgate_plan *plan,
@@ -346,18 +484,27 @@ static cellgate_status run(cellgate_plan *plan,
                            cellgate_error *error)
 {
     cellgate_segment_run r = { .struct_size = sizeof r };
+    const cellgate_host *host = plan->weights->host;
 
-    if (!cellgate_struct_known(given, sizeof r))
+    if (!cellgate_struct_known(given, sizeof r) &&
+        !HAS_FAULT(IGNORES_NEW_RUN_FIELD))
         return cellgate_refuse(error, CELLGATE_REASON_FIELD,
                                "the run has a field of a newer version");
     cellgate_struct_copy(&r, given);
-    if (r.batch < 1 || r.batch > plan->batch || r.steps < 0 ||
-        r.steps > plan->steps)
+    if ((r.batch < 1 || r.batch > plan->batch || r.steps < 0 ||
+         r.steps > plan->steps) &&
+        !HAS_FAULT(NO_CAPACITY))
         return cellgate_fail(error, CELLGATE_INVALID,
                              "a run of %lld rows and %lld steps exceeds the "
                              "plan's %lld and %lld",
                              (long long)r.batch, (long long)r.steps,
                              (long long)plan->batch, (long long)plan->steps);
+    if (HAS_FAULT(BATCH_MAJOR_ONLY)) {
+        r.x.time_stride = plan->weights->lstm.input_size;
+        r.x.batch_stride = r.steps * r.x.time_stride;
+    }
+    if (HAS_FAULT(ALLOCATES_IN_RUN))
+        host->release(host->context, host->allocate(host->context, 64, 64));
     for (int64_t b = 0; b < r.batch; b++)
         run_row(plan, &r, b);
     return CELLGATE_OK;
@@ -384,9 +531,31 @@ static const cellgate_plugin table = {
     .run = run,
 };
 
+#ifdef WITH_FAULTS
+/* Takes the fault from the environment; an unknown name is none. */
+static void choose_fault(void)
+{
+    static const char *const names[] = { "NONE",
+#define FAULT_NAME(name, group) #name,
+                                         FAULT_LIST(FAULT_NAME)
+#undef FAULT_NAME
+    };
+    const char *wanted = getenv("FAULT");
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (wanted != NULL && strcmp(wanted, names[i]) == 0)
+            fault_now = (int)i;
+}
+#endif
+
 const cellgate_plugin *cellgate_plugin_entry(uint32_t lowest, uint32_t highest)
 {
     const uint32_t mine = table.abi_version;
 
+#ifdef WITH_FAULTS
+    choose_fault();
+#endif
+    if (HAS_FAULT(ANY_VERSION))
+        return &table;
     return lowest <= mine && mine <= highest ? &table : NULL;
 }

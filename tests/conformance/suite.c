@@ -79,6 +79,9 @@ static int matches(const suite *s, const char *group, const char *what)
 {
     const char *filter = s->options->filter;
 
+    for (const suite_group *g = suite_groups; g->name != NULL; g++)
+        if (filter != NULL && strcmp(g->name, filter) == 0)
+            return strcmp(group, filter) == 0;
     return filter == NULL || strstr(group, filter) != NULL ||
            strstr(what, filter) != NULL;
 }

@@ -22,7 +22,7 @@ typedef struct suite_options {
     uint64_t seed;
     int64_t device;         /* -1: all */
     const char *variant;    /* NULL: all */
-    const char *filter;     /* part of a group's name or a case's description */
+    const char *filter;     /* a group's name, or part of a description */
     uint32_t threads;       /* the budget; 0: as many as there are */
     host_setting *settings; /* canonical after suite_open() */
     size_t setting_count;
