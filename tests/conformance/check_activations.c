@@ -51,6 +51,8 @@ static void pairs(suite *s)
     for (int32_t gate = 0; gate < CELLGATE_ACTIVATION_COUNT; gate++) {
         for (int32_t cell = 0; cell < CELLGATE_ACTIVATION_COUNT; cell++) {
             test_case c = small_lstm(s, (uint64_t)(gate * 100 + cell));
+            if (cell == CELLGATE_EXPONENTIAL)
+                c.steps = 1; /* a second one has e^(e^x) in it */
             c.ops[0].activations[0][0] = usual(gate);
             c.ops[0].activations[0][1] = usual(cell);
             c.ops[0].activations[0][2] = usual(cell);

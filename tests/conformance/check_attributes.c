@@ -44,7 +44,7 @@ static void combinations(suite *s)
 static void at_random(suite *s)
 {
     random_source random = random_from(s->options->seed, 200);
-    int count = s->options->full ? 400 : 80;
+    int count = s->options->full ? 1000 : 250;
 
     for (int i = 0; i < count; i++) {
         uint64_t seed = s->options->seed * 1000 + 500 + (uint64_t)i;

@@ -138,7 +138,7 @@ static void fixed(suite *s)
 static void stacks(suite *s)
 {
     random_source random = random_from(s->options->seed, 300);
-    int count = s->options->full ? 200 : 30;
+    int count = s->options->full ? 400 : 80;
 
     for (int i = 0; i < count; i++) {
         case_op ops[CASE_MAX_OPS];

@@ -6,7 +6,7 @@ set -u
 conform=./cellgate-conform
 plugins=tests/conformance/.libs
 list=${srcdir:-.}/tests/conformance/faults.h
-passed=0 failed=0
+passed=0 failed=0 skipped=0
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 
@@ -29,14 +29,20 @@ for pair in $(sed -n 's/^    X(\([A-Z0-9_]*\), \([a-z]*\)).*/\1:\2/p' "$list"); 
   fault=${pair%:*} group=${pair#*:}
   FAULT=$fault "$conform" --filter "$group" "$plugins/faulty.so" >"$out" 2>&1
   status=$?
-  # A report names the group; a crash is reported with its case.
-  if [ "$status" -eq 1 ]; then
-    grep -q "^FAIL $group" "$out"
-  else
-    [ "$status" -gt 128 ] && grep -q '^FAIL: the plugin crashed' "$out" &&
-      grep -q "^     $group: " "$out"
+  if grep -q "growth of the heap: the C library doesn't tell" "$out" &&
+    [ "$fault" = LEAK_OF_HEAP ] && [ "$status" -eq 0 ]; then
+    skipped=$((skipped + 1))
+    continue
   fi
+  # A report names the group. A crash is reported with its case. In a build with
+  # a sanitizer that may be the one to find the fault, and ends the program.
+  [ "$status" -ne 0 ] && [ "$status" -ne 2 ] && {
+    grep -q "^FAIL $group" "$out" ||
+      { grep -q '^FAIL: the plugin crashed' "$out" &&
+        grep -q "^     $group: " "$out"; } ||
+      grep -q '^SUMMARY: .*Sanitizer' "$out"
+  }
   verdict "$fault is not found by the group $group (exit status $status)" $?
 done
-echo "$passed passed, $failed failed, 0 skipped"
+echo "$passed passed, $failed failed, $skipped skipped"
 [ "$passed" -gt 2 ] && [ "$failed" -eq 0 ]

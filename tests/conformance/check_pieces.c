@@ -137,7 +137,7 @@ void group_pieces(suite *s)
 {
     const uint32_t outputs =
         CELLGATE_LSTM_SEQUENCE | CELLGATE_LSTM_H | CELLGATE_LSTM_C;
-    int count = s->options->full ? 120 : 24;
+    int count = s->options->full ? 300 : 60;
 
     for (int i = 0; i < count; i++) {
         test_case c = case_of("pieces", s->options->seed * 1000 + (uint64_t)i,

@@ -51,8 +51,8 @@ static void edge_shapes(suite *s)
 void group_shapes(suite *s)
 {
     random_source random = random_from(s->options->seed, 100);
-    int64_t most = s->options->full ? 20000000 : 1500000;
-    int count = s->options->full ? 600 : 120;
+    int64_t most = s->options->full ? 20000000 : 3000000;
+    int count = s->options->full ? 600 : 300;
 
     edge_shapes(s);
     for (int i = 0; i < count; i++) {

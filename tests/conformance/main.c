@@ -106,7 +106,7 @@ int main(int argc, const char **argv)
     raw_options raw = { .device = -1 };
     const struct poptOption table[] = {
         { "quick", 0, POPT_ARG_NONE, &raw.quick, 0,
-          "A minute's worth of cases (the default)", NULL },
+          "Some seconds' worth of cases (the default)", NULL },
         { "full", 0, POPT_ARG_NONE, &options.full, 0, "More and larger cases",
           NULL },
         { "seed", 0, POPT_ARG_STRING, &raw.seed, OPTION_SEED,
