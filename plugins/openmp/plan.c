@@ -55,10 +55,12 @@ struct cellgate_plan {
     bool rows_only;   /* the segment works on a row a sample throughout */
 };
 
-cellgate_status cpu_shape_check(const cellgate_shape *shape,
-                                cellgate_error *error)
+cellgate_status cpu_shape_read(const cellgate_shape *given,
+                               cellgate_shape *shape, cellgate_error *error)
 {
-    if (!cellgate_struct_known(shape, sizeof *shape))
+    shape->struct_size = sizeof *shape;
+    cellgate_struct_copy(shape, given);
+    if (!cellgate_struct_known(given, sizeof *shape))
         return cellgate_refuse(error, CELLGATE_REASON_FIELD,
                                "the shape sets a field newer than this plugin");
     if (shape->batch < 1 || shape->batch >= STEPS_LIMIT || shape->steps < 0 ||
@@ -200,11 +202,12 @@ static cellgate_status plan_barriers(struct cellgate_plan *plan,
 
 cellgate_status cpu_plan_create(cellgate_device *device,
                                 cellgate_weights *weights, uint64_t variant,
-                                const cellgate_shape *shape,
+                                const cellgate_shape *given,
                                 cellgate_plan **plan, cellgate_error *error)
 {
     const cellgate_host *host = device->host;
-    cellgate_status status = cpu_shape_check(shape, error);
+    cellgate_shape shape;
+    cellgate_status status = cpu_shape_read(given, &shape, error);
     struct cellgate_plan *made;
     uint32_t i;
 
@@ -220,8 +223,8 @@ cellgate_status cpu_plan_create(cellgate_device *device,
     made->host = host;
     made->kernels = device->kernels;
     made->weights = weights;
-    made->batch = shape->batch;
-    made->steps = shape->steps;
+    made->batch = shape.batch;
+    made->steps = shape.steps;
     made->threads = (uint32_t)variant;
     made->team = variant > 1 ? device->team : NULL;
     for (i = 0; i < weights->stage_count; i++)

@@ -13,9 +13,12 @@
 
 #include "plugins/openmp/lstm.h"
 
-/* Refuses shapes that are too large or newer than this plugin. */
-cellgate_status cpu_shape_check(const cellgate_shape *shape,
-                                cellgate_error *error);
+/*
+ * Reads a shape of the host's version. Refuses shapes that are too large or
+ * newer than this plugin.
+ */
+cellgate_status cpu_shape_read(const cellgate_shape *given,
+                               cellgate_shape *shape, cellgate_error *error);
 
 /* These are the table's operations of the same name. */
 cellgate_status cpu_support(cellgate_device *device,

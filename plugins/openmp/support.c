@@ -264,9 +264,10 @@ cellgate_status cpu_support(cellgate_device *device,
 {
     cellgate_variant known = { .struct_size = sizeof known };
     cellgate_status status = cpu_segment_check(segment, error);
+    cellgate_shape checked;
 
     if (status == CELLGATE_OK && shape)
-        status = cpu_shape_check(shape, error);
+        status = cpu_shape_read(shape, &checked, error);
     if (status != CELLGATE_OK)
         return status;
     if (index > 1 || (index == 1 && device->threads == 1))

@@ -70,7 +70,8 @@ static cellgate_status reserve_all(cellgate_plan *plan, cellgate_error *error)
 
 static cellgate_status check(cellgate_device *device,
                              const cellgate_weights *weights, uint64_t id,
-                             const cellgate_shape *shape, cellgate_error *error)
+                             const cellgate_shape *given, cellgate_shape *shape,
+                             cellgate_error *error)
 {
     const cellgate_variant *variant = remote_variant(id);
     cellgate_status status = remote_device_check(device, error);
@@ -89,15 +90,17 @@ static cellgate_status check(cellgate_device *device,
     if (weights->device != device)
         return cellgate_fail(error, CELLGATE_INVALID,
                              "the weights are another device's");
-    return remote_check_shape(shape, error);
+    return remote_read_shape(given, shape, error);
 }
 
 cellgate_status remote_plan_create(cellgate_device *device,
                                    cellgate_weights *weights, uint64_t variant,
-                                   const cellgate_shape *shape,
+                                   const cellgate_shape *given,
                                    cellgate_plan **plan, cellgate_error *error)
 {
-    cellgate_status status = check(device, weights, variant, shape, error);
+    cellgate_shape shape;
+    cellgate_status status =
+        check(device, weights, variant, given, &shape, error);
     cellgate_plan *made;
 
     if (status != CELLGATE_OK)
@@ -113,8 +116,8 @@ cellgate_status remote_plan_create(cellgate_device *device,
     made->device = device;
     made->weights = weights;
     made->variant = remote_variant(variant);
-    made->batch = shape->batch;
-    made->steps = shape->steps;
+    made->batch = shape.batch;
+    made->steps = shape.steps;
     atomic_init(&made->busy, false);
     remote_weights_hold(weights);
     status = reserve_all(made, error);

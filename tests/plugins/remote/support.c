@@ -83,10 +83,12 @@ cellgate_status remote_check_segment(const cellgate_segment *segment,
     return status;
 }
 
-cellgate_status remote_check_shape(const cellgate_shape *shape,
-                                   cellgate_error *error)
+cellgate_status remote_read_shape(const cellgate_shape *given,
+                                  cellgate_shape *shape, cellgate_error *error)
 {
-    if (!cellgate_struct_known(shape, sizeof *shape))
+    shape->struct_size = sizeof *shape;
+    cellgate_struct_copy(shape, given);
+    if (!cellgate_struct_known(given, sizeof *shape))
         return cellgate_refuse(error, CELLGATE_REASON_FIELD,
                                "the shape has a field that is newer than this "
                                "plugin");
@@ -104,11 +106,12 @@ cellgate_status remote_support(cellgate_device *device,
 {
     const cellgate_variant *found;
     cellgate_status status = remote_device_check(device, error);
+    cellgate_shape checked;
 
     if (status == CELLGATE_OK)
         status = remote_check_segment(segment, error);
     if (status == CELLGATE_OK && shape != NULL)
-        status = remote_check_shape(shape, error);
+        status = remote_read_shape(shape, &checked, error);
     if (status != CELLGATE_OK)
         return status;
     found = offered(device, index);

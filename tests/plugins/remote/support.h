@@ -19,8 +19,9 @@ const cellgate_variant *remote_variant(uint64_t id);
 cellgate_status remote_check_segment(const cellgate_segment *segment,
                                      cellgate_error *error);
 
-cellgate_status remote_check_shape(const cellgate_shape *shape,
-                                   cellgate_error *error);
+/* Reads a shape of the host's version, and checks it. */
+cellgate_status remote_read_shape(const cellgate_shape *given,
+                                  cellgate_shape *shape, cellgate_error *error);
 
 /* The operation; see plugin.h. */
 cellgate_status remote_support(cellgate_device *device,
