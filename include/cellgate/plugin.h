@@ -361,6 +361,10 @@ typedef struct cellgate_segment_run {
     size_t struct_size;
     int64_t batch;
     int64_t steps;
+    /*
+     * A segment without an LSTM that is asked for y_last and not for y takes x
+     * as one row a sample, [batch][features]; steps is 1 then.
+     */
     cellgate_sequence x;
     /* [batch], each in [0, steps]; NULL means all are `steps`. */
     const int32_t *lengths;

@@ -256,6 +256,34 @@ static int older_description(growth *g)
     return 0;
 }
 
+/* A host whose shape struct ends before `steps`, which then are 0. */
+static int older_shape(growth *g)
+{
+    const cellgate_plugin *table = &g->s->plugin.table;
+    cellgate_shape older = { offsetof(cellgate_shape, steps), 2, INT64_MAX };
+    cellgate_variant v = { .struct_size = sizeof v };
+    cellgate_error error;
+    cellgate_weights *weights = NULL;
+    cellgate_plan *plan = NULL;
+    int result = 0;
+
+    if (ask(g, &g->data.structure, &older, &error) != CELLGATE_OK)
+        return broken(g, "support() refused an older shape struct: %s",
+                      error.text);
+    if (table->support(g->s->device, &g->data.structure, NULL, 0, &v, &error) !=
+            CELLGATE_OK ||
+        table->prepare(g->s->device, &g->data.segment, v.pack, &weights,
+                       &error) != CELLGATE_OK)
+        return broken(g, "prepare() failed: %s", error.text);
+    if (table->plan_create(g->s->device, weights, v.id, &older, &plan,
+                           &error) != CELLGATE_OK)
+        result = broken(g, "plan_create() refused an older shape struct: %s",
+                        error.text);
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    return result;
+}
+
 /* ---- Runs ---------------------------------------------------------------- */
 
 /* A run struct without `resident`, and with bytes behind what is known. */
@@ -330,7 +358,7 @@ void group_growth(suite *s)
     static int (*const checks[])(growth *) = { newer_ops,     unknown_kind,
                                                newer_segment, newer_shape,
                                                older_variant, older_description,
-                                               runs };
+                                               older_shape,   runs };
     static growth g;
     test_case c = case_of("growth", s->options->seed, case_lstm(6));
 

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "tests/conformance/crash.h"
 #include "tests/conformance/suite.h"

@@ -254,10 +254,10 @@ static int take_tensor(execution *e, const case_tensor *t, float *to)
 const char *execution_collect(execution *e, results *to)
 {
     static const char *const unwritten[] = {
-        "an element of y was not written",
-        "an element of y_last was not "
-        "written",
-        "an element of h was not written", "an element of c was not written"
+        [CASE_Y] = "an element of y was not written",
+        [CASE_Y_LAST] = "an element of y_last was not written",
+        [CASE_H] = "an element of h was not written",
+        [CASE_C] = "an element of c was not written",
     };
     const char *wrong = NULL;
     int blank;

@@ -20,6 +20,7 @@
     X(REFUSES_LONGER_STRUCTS, growth)                                          \
     X(WRITES_BEYOND_VARIANT, growth)                                           \
     X(UNKNOWN_KIND_WITHOUT_REASON, growth)                                     \
+    X(READS_BEYOND_SHAPE, growth)                                              \
     X(GATE_ORDER, shapes)                                                      \
     X(NO_BIAS, shapes)                                                         \
     X(TF32_CLAIMED_F32, shapes)                                                \

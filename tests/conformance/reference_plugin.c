@@ -293,6 +293,12 @@ static cellgate_status plan_create(cellgate_device *device,
     if (made == NULL)
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "no memory");
     cellgate_struct_copy(&wanted, shape);
+    if (HAS_FAULT(READS_BEYOND_SHAPE))
+        wanted = *shape;
+    if (wanted.batch < 1 || wanted.steps < 0 || wanted.steps > INT32_MAX) {
+        host->release(host->context, made);
+        return cellgate_fail(error, CELLGATE_INVALID, "no such shape");
+    }
     *made = (cellgate_plan){ .weights = weights,
                              .batch = wanted.batch,
                              .steps = wanted.steps };

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# Read by openmp_LEVEL.sh: the conformance suite on the OpenMP plugin at one
+# level. $level is the level, $flags the features that the CPU must have for it.
+
+for flag in $flags; do
+  grep -qw "$flag" /proc/cpuinfo || {
+    echo "this CPU has no $flag"
+    exit 77
+  }
+done
+# Not into a pipe: the exit status counts.
+./cellgate-conform ${CONFORM_MODE:---quick} --set level="$level" \
+  .libs/openmp.so >"conform-$level.out" 2>&1
+status=$?
+cat "conform-$level.out"
+# A build without the level does not list it among its key's choices.
+if [ "$status" -eq 2 ] &&
+  grep -q "^'$level' is no value for level" "conform-$level.out"; then
+  status=77
+fi
+rm -f "conform-$level.out"
+exit "$status"
