@@ -141,7 +141,7 @@ void rig_lstm_init(rig_lstm *lstm, int64_t input_size, int64_t hidden_size)
 void rig_add_lstm(rig_model *rig, int32_t x, rig_lstm *lstm)
 {
     size_t states = 2 * (size_t)lstm->shape.directions;
-    int32_t inputs[6] = { x, lstm->mask }, outputs[6];
+    int32_t inputs[6] = { x, lstm->mask }, outputs[6] = { 0 };
     cg_node node = { .kind = CG_LSTM };
 
     for (size_t state = 0; state < states; state++)
