@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The state of streams: layout, export and import, reset, what wins. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/unit/session_rig.h"
+
+static const char config[] = "[device cpu]\nplugin = openmp\n"
+                             "[device card]\nplugin = remote\n";
+static const char *const devices[] = { "cpu", "card", "host" };
+static cellgate_runtime *runtime;
+
+/* An LSTM of 4, then one of two directions of 3. */
+static cellgate_model *model;
+
+static int set_up(void **state)
+{
+    rig_model rig;
+    rig_lstm lstm;
+    int32_t x;
+
+    (void)state;
+    runtime = rig_runtime(config);
+    rig_model_begin(&rig, 6);
+    x = rig_input(&rig, CG_UNKNOWN, 2);
+    rig_lstm_init(&lstm, 2, 4);
+    rig_add_lstm(&rig, x, &lstm);
+    x = lstm.sequence;
+    rig_lstm_init(&lstm, 4, 3);
+    lstm.shape.directions = 2;
+    rig_add_lstm(&rig, x, &lstm);
+    rig_output(&rig, lstm.sequence);
+    rig_output(&rig, lstm.final[3]);
+    model = rig_model_end(&rig);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    cellgate_model_destroy(model);
+    cellgate_runtime_destroy(runtime);
+    return 0;
+}
+
+static void states_have_the_canonical_layout(void **state)
+{
+    const int64_t wanted[4][3] = {
+        { 1, 5, 4 }, { 1, 5, 4 }, { 2, 5, 3 }, { 2, 5, 3 }
+    };
+    cellgate_session *session = rig_session(runtime, model, "host", NULL);
+    cellgate_tensor shape = { .struct_size = sizeof shape };
+    cellgate_stream *stream;
+
+    (void)state;
+    assert_int_equal(cellgate_stream_create(session, 5, &stream, NULL),
+                     CELLGATE_OK);
+    assert_int_equal(cellgate_stream_state_count(stream), 4);
+    for (size_t at = 0; at < 4; at++) {
+        assert_int_equal(cellgate_stream_state_shape(stream, at, &shape),
+                         CELLGATE_OK);
+        assert_int_equal(shape.rank, 3);
+        assert_int_equal(shape.dtype, CELLGATE_F32);
+        assert_memory_equal(shape.shape, wanted[at], sizeof wanted[at]);
+    }
+    assert_int_equal(cellgate_stream_state_shape(stream, 4, &shape),
+                     CELLGATE_END);
+    cellgate_stream_destroy(stream);
+    assert_int_equal(cellgate_stream_create(session, 0, &stream, NULL),
+                     CELLGATE_INVALID);
+    assert_int_equal(
+        cellgate_stream_create(session, INT64_MAX / 8, &stream, NULL),
+        CELLGATE_NO_MEMORY);
+    cellgate_session_destroy(session);
+}
+
+/* What comes out as a model's output is what the stream holds. */
+static void the_final_state_is_exported(void **state)
+{
+    (void)state;
+    for (int at = 0; at < 3; at++) {
+        cellgate_session *session =
+            rig_session(runtime, model, devices[at], NULL);
+        cellgate_tensor c = { .struct_size = sizeof c };
+        float exported[2 * 3 * 3];
+        cellgate_stream *stream;
+        rig_request request;
+        uint64_t random = 4;
+
+        rig_request_init(&request, session, model, 3, 4, 0, &random);
+        assert_int_equal(cellgate_stream_create(session, 3, &stream, NULL),
+                         CELLGATE_OK);
+        request.request.stream = stream;
+        rig_run(session, &request, NULL);
+        assert_int_equal(cellgate_stream_state_shape(stream, 3, &c),
+                         CELLGATE_OK);
+        c.data = exported;
+        assert_int_equal(cellgate_stream_export(stream, 3, &c, NULL),
+                         CELLGATE_OK);
+        assert_memory_equal(exported + 9, request.outputs[1].data,
+                            9 * sizeof *exported);
+        cellgate_stream_destroy(stream);
+        rig_request_finish(&request);
+        cellgate_session_destroy(session);
+    }
+}
+
+static void copy_state(cellgate_stream *from, cellgate_stream *to)
+{
+    float memory[128];
+
+    for (size_t at = 0; at < cellgate_stream_state_count(from); at++) {
+        cellgate_tensor tensor = { .struct_size = sizeof tensor };
+
+        assert_int_equal(cellgate_stream_state_shape(from, at, &tensor),
+                         CELLGATE_OK);
+        tensor.data = memory;
+        assert_int_equal(cellgate_stream_export(from, at, &tensor, NULL),
+                         CELLGATE_OK);
+        assert_int_equal(cellgate_stream_import(to, at, &tensor, NULL),
+                         CELLGATE_OK);
+    }
+}
+
+/* A stream that takes over another one's state goes on as that one does; one
+   that is reset begins again. */
+static void state_is_imported_and_reset(void **state)
+{
+    (void)state;
+    for (int at = 0; at < 3; at++) {
+        cellgate_session *session =
+            rig_session(runtime, model, devices[at], NULL);
+        cellgate_stream *stream, *other;
+        float *first, *second, *got;
+        rig_request request;
+        uint64_t random = 4;
+        size_t count;
+
+        rig_request_init(&request, session, model, 3, 4, 0, &random);
+        assert_int_equal(cellgate_stream_create(session, 3, &stream, NULL),
+                         CELLGATE_OK);
+        assert_int_equal(cellgate_stream_create(session, 3, &other, NULL),
+                         CELLGATE_OK);
+        request.request.stream = stream;
+        rig_run(session, &request, NULL);
+        first = rig_outputs(&request, &count);
+        copy_state(stream, other);
+        rig_run(session, &request, NULL);
+        second = rig_outputs(&request, &count);
+        assert_memory_not_equal(first, second, count * sizeof *first);
+        request.request.stream = other;
+        rig_run(session, &request, NULL);
+        got = rig_outputs(&request, &count);
+        assert_memory_equal(got, second, count * sizeof *got);
+        free(got);
+        assert_int_equal(cellgate_stream_reset(other, NULL), CELLGATE_OK);
+        rig_run(session, &request, NULL);
+        got = rig_outputs(&request, &count);
+        assert_memory_equal(got, first, count * sizeof *got);
+        free(got);
+        request.request.stream = NULL;
+        rig_run(session, &request, NULL);
+        got = rig_outputs(&request, &count);
+        assert_memory_equal(got, first, count * sizeof *got);
+        free(got);
+        free(first);
+        free(second);
+        cellgate_stream_destroy(stream);
+        cellgate_stream_destroy(other);
+        rig_request_finish(&request);
+        cellgate_session_destroy(session);
+    }
+}
+
+static void wrong_streams_are_refused(void **state)
+{
+    cellgate_session *session = rig_session(runtime, model, "cpu", NULL);
+    cellgate_session *other = rig_session(runtime, model, "cpu", NULL);
+    cellgate_tensor tensor = { .struct_size = sizeof tensor };
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cellgate_stream *stream;
+    rig_request request;
+    uint64_t random = 4;
+    float memory[64];
+
+    (void)state;
+    rig_request_init(&request, session, model, 3, 4, 0, &random);
+    assert_int_equal(cellgate_stream_create(session, 2, &stream, NULL),
+                     CELLGATE_OK);
+    request.request.stream = stream;
+    assert_int_equal(cellgate_run(session, &request.request, NULL, &error),
+                     CELLGATE_BAD_SHAPE);
+    assert_non_null(strstr(error.text, "2 rows; the request has 3"));
+    assert_int_equal(cellgate_run(other, &request.request, NULL, &error),
+                     CELLGATE_INVALID);
+    assert_non_null(strstr(error.text, "another session"));
+    assert_int_equal(cellgate_stream_state_shape(stream, 0, &tensor),
+                     CELLGATE_OK);
+    tensor.data = memory;
+    tensor.shape[1] = 3;
+    assert_int_equal(cellgate_stream_import(stream, 0, &tensor, &error),
+                     CELLGATE_BAD_SHAPE);
+    tensor.shape[1] = 2;
+    tensor.dtype = CELLGATE_F64;
+    assert_int_equal(cellgate_stream_export(stream, 0, &tensor, &error),
+                     CELLGATE_BAD_SHAPE);
+    tensor.dtype = CELLGATE_F32;
+    tensor.data = NULL;
+    assert_int_equal(cellgate_stream_export(stream, 0, &tensor, &error),
+                     CELLGATE_INVALID);
+    cellgate_stream_destroy(stream);
+    cellgate_stream_destroy(NULL);
+    rig_request_finish(&request);
+    cellgate_session_destroy(session);
+    cellgate_session_destroy(other);
+}
+
+/*
+ * Where the graph gives initial states they win; the other direction, and the
+ * other LSTMs, still start from the stream.
+ */
+static void the_graph_wins_over_the_stream(void **state)
+{
+    rig_model rig;
+    rig_lstm first, second;
+    cellgate_model *mixed;
+    int32_t x;
+
+    (void)state;
+    rig_model_begin(&rig, 6);
+    x = rig_input(&rig, CG_UNKNOWN, 2);
+    rig_lstm_init(&first, 2, 3);
+    rig_add_lstm(&rig, x, &first);
+    rig_lstm_init(&second, 3, 3);
+    second.shape.directions = 2;
+    second.initial[0] = first.final[0];
+    second.initial[1] = first.final[1];
+    second.initial[2] = first.final[1]; /* h of direction 1; c has none */
+    rig_add_lstm(&rig, first.sequence, &second);
+    rig_output(&rig, second.sequence);
+    mixed = rig_model_end(&rig);
+    for (int at = 0; at < 2; at++) {
+        cellgate_session *session =
+            rig_session(runtime, mixed, devices[at], NULL);
+        cellgate_session *host = rig_session(runtime, mixed, "host", NULL);
+        cellgate_stream *stream, *reference;
+        rig_request request;
+        uint64_t random = 4;
+
+        rig_request_init(&request, session, mixed, 3, 4, 0, &random);
+        assert_int_equal(cellgate_stream_create(session, 3, &stream, NULL),
+                         CELLGATE_OK);
+        assert_int_equal(cellgate_stream_create(host, 3, &reference, NULL),
+                         CELLGATE_OK);
+        for (int round = 0; round < 3; round++) {
+            float *wanted;
+            size_t count;
+
+            request.request.stream = reference;
+            rig_run(host, &request, NULL);
+            wanted = rig_outputs(&request, &count);
+            request.request.stream = stream;
+            rig_run(session, &request, NULL);
+            rig_expect(&request, wanted, 1e-5);
+            free(wanted);
+        }
+        cellgate_stream_destroy(stream);
+        cellgate_stream_destroy(reference);
+        rig_request_finish(&request);
+        cellgate_session_destroy(session);
+        cellgate_session_destroy(host);
+    }
+    cellgate_model_destroy(mixed);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(states_have_the_canonical_layout),
+        cmocka_unit_test(the_final_state_is_exported),
+        cmocka_unit_test(state_is_imported_and_reset),
+        cmocka_unit_test(wrong_streams_are_refused),
+        cmocka_unit_test(the_graph_wins_over_the_stream),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
