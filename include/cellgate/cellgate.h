@@ -292,7 +292,7 @@ typedef struct cellgate_report {
     double seconds;    /* the whole request */
     double device_seconds; /* inside plugins' run() */
     double host_seconds;   /* host ops, masks, conversions */
-    double wait_seconds;   /* for threads or a plan to become free */
+    double wait_seconds;   /* for threads, a place on the device, a new plan */
     /* From the device itself, zero when it does not say: */
     double upload_seconds;
     double compute_seconds;
@@ -309,11 +309,14 @@ typedef struct cellgate_request {
     /*
      * One for each model output, in order: float32, with the shape that
      * cellgate_output_shape() gives and memory to write to. An output whose
-     * data is NULL is not wanted.
+     * data is NULL is not wanted. It may lie over an input. After an error its
+     * contents are undefined.
      */
     cellgate_tensor *outputs;
     size_t output_count;
-    cellgate_stream *stream; /* NULL: every LSTM starts from zeros */
+    /* NULL: every LSTM starts from zeros, also one that its file calls
+       stateful. Initial states that the model's graph gives win. */
+    cellgate_stream *stream;
 } cellgate_request;
 
 /* Shape and dtype of output `index` for a request's inputs; data untouched. */

@@ -167,7 +167,9 @@ typedef struct cellgate_device_description {
 /*
  * A segment is a chain of ops: each op's result is the next one's input. The
  * result passed on is either a sequence, [batch][steps][features], or one row
- * a sample, [batch][features]. The kinds:
+ * a sample, [batch][features]. Rows that a chain without an LSTM begins with are
+ * sequences of one step; their result goes to y, or where y.data is NULL to
+ * y_last. The kinds:
  */
 typedef enum cellgate_op_kind {
     CELLGATE_OP_NONE = 0,

@@ -76,7 +76,38 @@ typedef struct cg_part_memory {
 /* Takes it from the arena. */
 void cg_part_take(const cg_call *call, const cg_part *part, cg_arena *arena,
                   cg_part_memory *memory);
-/* Runs all parts. TIMEOUT: the context has been abandoned. */
+/* Runs all parts. TIMEOUT: call->context is NULL, it has been left behind. */
 cellgate_status cg_call_execute(cg_call *call, cellgate_error *error);
+
+/* Steps of a segment's run; 1 where it takes rows. */
+static inline int64_t cg_call_steps(const cg_call *call,
+                                    const cg_segment *segment)
+{
+    return segment->rows ? 1 : call->context->shapes[segment->x].extent[1];
+}
+
+/* Size of a value's last axis. */
+static inline int64_t cg_call_features(const cg_call *call, int32_t value)
+{
+    const cg_shape *shape = &call->context->shapes[value];
+
+    return shape->extent[shape->rank - 1];
+}
+
+/* ---- launch.c: one run of a device -------------------------------------- */
+
+/* Runs what context->flight.run says, with a plan and threads for it. */
+cellgate_status cg_call_launch(cg_call *call, const cg_segment *segment,
+                               cellgate_error *error);
+
+/* ---- unmask.c: after a run over lengths --------------------------------- */
+
+struct cg_mask;
+
+/* Puts a segment's results where the mask has them, and fills masked steps.
+   `packed`: they are of valid steps only, in memory->y. */
+void cg_call_apply_mask(const cg_call *call, const cg_segment *segment,
+                        const struct cg_mask *mask,
+                        const cg_part_memory *memory, bool packed);
 
 #endif

@@ -1,31 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <time.h>
-
 #include "runtime/host/host.h"
 #include "runtime/session/call.h"
 #include "runtime/session/mask.h"
-
-double cg_seconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
-static int64_t steps_of(const cg_call *call, const cg_segment *segment)
-{
-    return segment->rows ? 1 : call->context->shapes[segment->x].extent[1];
-}
-
-static int64_t last_extent(const cg_call *call, int32_t value)
-{
-    const cg_shape *shape = &call->context->shapes[value];
-
-    return shape->extent[shape->rank - 1];
-}
 
 /* The mask of a segment in this request, or NULL. */
 static const uint8_t *mask_of(const cg_call *call, const cg_part *part)
@@ -146,7 +124,8 @@ static void set_sequence(const cg_call *call, cellgate_sequence *sequence,
                          int32_t value, void *data, int64_t steps)
 {
     const cg_value *of = &call->graph->model->values[value];
-    int64_t features = of->dtype == CELLGATE_I32 ? 1 : last_extent(call, value);
+    int64_t features =
+        of->dtype == CELLGATE_I32 ? 1 : cg_call_features(call, value);
 
     sequence->data = data;
     sequence->dtype = of->dtype;
@@ -162,7 +141,7 @@ static void set_run(const cg_call *call, const cg_segment *segment, void *x,
     memset(run, 0, sizeof *run);
     run->struct_size = sizeof *run;
     run->batch = call->batch;
-    run->steps = steps_of(call, segment);
+    run->steps = cg_call_steps(call, segment);
     set_sequence(call, &run->x, segment->x, x, run->steps);
     if (segment->sequence != CG_NO_VALUE)
         set_sequence(call, &run->y, segment->sequence, y, run->steps);
@@ -173,179 +152,6 @@ static void set_run(const cg_call *call, const cg_segment *segment, void *x,
     run->states = call->context->states;
 }
 
-/* ---- The run ----------------------------------------------------------- */
-
-static void fly(void *argument)
-{
-    cg_flight *flight = argument;
-    double start = cg_seconds();
-
-    flight->status =
-        flight->ops->run(flight->plan, &flight->run, &flight->error);
-    flight->seconds = cg_seconds() - start;
-    if (flight->status == CELLGATE_OK && flight->ops->breakdown != NULL) {
-        cellgate_error ignored = CELLGATE_ERROR_INIT;
-
-        flight->has_breakdown =
-            flight->ops->breakdown(flight->plan, &flight->breakdown,
-                                   &ignored) == CELLGATE_OK;
-    }
-}
-
-static void flight_init(cg_flight *flight, const cg_engine *engine,
-                        cellgate_plan *plan)
-{
-    flight->ops = engine->ops;
-    flight->plan = plan;
-    flight->has_breakdown = false;
-    memset(&flight->breakdown, 0, sizeof flight->breakdown);
-    flight->breakdown.struct_size = sizeof flight->breakdown;
-    memset(&flight->error, 0, sizeof flight->error);
-    flight->error.struct_size = sizeof flight->error;
-}
-
-static cellgate_status hung(cg_call *call, cellgate_error *error)
-{
-    char reason[160];
-
-    snprintf(reason, sizeof reason,
-             "a run did not end within %g s ([scheduler] watchdog)",
-             call->placement->watchdog);
-    cg_device_quarantine(call->placement->engine.device, CELLGATE_TIMEOUT,
-                         reason);
-    cg_placement_abandon(call->placement, call->context);
-    call->context = NULL;
-    return cellgate_fail(error, CELLGATE_TIMEOUT,
-                         "device '%s': %s; it is out of service now",
-                         cg_placement_name(call->placement), reason);
-}
-
-static cellgate_status landed(cg_call *call, const cg_segment *segment,
-                              cellgate_error *error)
-{
-    cg_flight *flight = &call->context->flight;
-    cg_times *times = &call->times;
-
-    times->device += flight->seconds;
-    times->segments++;
-    if (flight->seconds >= times->longest) {
-        times->longest = flight->seconds;
-        times->longest_in = segment;
-    }
-    if (flight->has_breakdown) {
-        times->upload += flight->breakdown.upload;
-        times->compute += flight->breakdown.compute;
-        times->download += flight->breakdown.download;
-    }
-    if (flight->status == CELLGATE_OK)
-        return CELLGATE_OK;
-    flight->error.text[sizeof flight->error.text - 1] = '\0';
-    if (flight->status == CELLGATE_DEVICE_LOST)
-        cg_device_quarantine(call->placement->engine.device,
-                             CELLGATE_DEVICE_LOST, flight->error.text);
-    cellgate_fail(error, flight->status, "device '%s', segment %s: %s",
-                  cg_placement_name(call->placement), segment->names,
-                  flight->error.text);
-    if (error != NULL)
-        error->vendor_code = flight->error.vendor_code;
-    return flight->status;
-}
-
-/* Threads are taken for the run alone, not for the host's work around it. */
-static cellgate_status launch(cg_call *call, const cg_segment *segment,
-                              cellgate_error *error)
-{
-    cg_context *context = call->context;
-    cg_device *device = call->placement->engine.device;
-    uint32_t threads = segment->variant.threads;
-    double start = cg_seconds();
-    cellgate_plan *plan;
-    bool ended = true;
-    cellgate_status status =
-        cg_context_plan(context, call->placement, segment, call->batch,
-                        steps_of(call, segment), &plan, error);
-
-    if (status != CELLGATE_OK)
-        return status;
-    flight_init(&context->flight, &call->placement->engine, plan);
-    cg_device_threads_acquire(device, threads);
-    call->times.wait += cg_seconds() - start;
-    if (context->worker != NULL)
-        ended = cg_worker_run(context->worker, fly, &context->flight,
-                              call->placement->watchdog);
-    else
-        fly(&context->flight);
-    cg_device_threads_release(device, threads);
-    return ended ? landed(call, segment, error) : hung(call, error);
-}
-
-/* ---- After a run ------------------------------------------------------- */
-
-/* Calls with each direction's half of the features and its running order. */
-static void unpack(const cg_mask *mask, const cg_lstm *lstm, const float *from,
-                   float *y, int64_t features)
-{
-    bool both = lstm->shape.directions == 2;
-    int64_t half = features / 2;
-
-    if (lstm->zero_masked) {
-        cg_mask_unpack(mask, from, y, features, 0, features, CG_FILL_PADDING);
-    } else if (both) {
-        cg_mask_unpack(mask, from, y, features, 0, half, CG_FILL_FORWARD);
-        cg_mask_unpack(mask, from, y, features, half, features,
-                       CG_FILL_BACKWARD);
-    } else {
-        cg_mask_unpack(mask, from, y, features, 0, features,
-                       lstm->shape.reverse ? CG_FILL_BACKWARD
-                                           : CG_FILL_FORWARD);
-    }
-}
-
-/* Padding on the right: a reversed direction meets it first, so it shows what
-   the device makes of it already; so does one that zeroes masked steps. */
-static void repeat(const cg_mask *mask, const cg_lstm *lstm,
-                   const int32_t *lengths, float *y, int64_t features)
-{
-    if (lstm->zero_masked || lstm->shape.reverse)
-        return;
-    cg_mask_repeat_last(mask, lengths, y, features, 0,
-                        lstm->shape.directions == 2 ? features / 2 : features);
-}
-
-static void zero_last(const cg_call *call, const cg_segment *segment,
-                      const cg_mask *mask, const cg_lstm *lstm)
-{
-    int64_t features = last_extent(call, segment->last);
-    int64_t half = lstm->shape.directions == 2 ? features / 2 : features;
-    float *last = call->context->buffers[segment->last];
-
-    if (mask->steps == 0)
-        return;
-    cg_mask_zero_rows(mask, lstm->shape.reverse ? 0 : mask->steps - 1, last,
-                      features, 0, half);
-    if (half < features)
-        cg_mask_zero_rows(mask, 0, last, features, half, features);
-}
-
-static void apply_mask(const cg_call *call, const cg_segment *segment,
-                       const cg_mask *mask, const cg_part_memory *memory,
-                       bool packed)
-{
-    const cg_lstm *lstm = &call->graph->nodes[segment->shaping_lstm].as.lstm;
-
-    if (segment->sequence != CG_NO_VALUE) {
-        float *y = call->context->buffers[segment->sequence];
-        int64_t features = last_extent(call, segment->sequence);
-
-        if (packed)
-            unpack(mask, lstm, memory->y, y, features);
-        else
-            repeat(mask, lstm, memory->lengths, y, features);
-    }
-    if (segment->last != CG_NO_VALUE && segment->zero_last)
-        zero_last(call, segment, mask, lstm);
-}
-
 /* ---- Parts ------------------------------------------------------------- */
 
 static size_t step_bytes(const cg_call *call, int32_t value)
@@ -354,7 +160,7 @@ static size_t step_bytes(const cg_call *call, int32_t value)
 
     return of->dtype == CELLGATE_I32
                ? sizeof(int32_t)
-               : (size_t)last_extent(call, value) * sizeof(float);
+               : (size_t)cg_call_features(call, value) * sizeof(float);
 }
 
 static cellgate_status run_masked(cg_call *call, const cg_segment *segment,
@@ -374,9 +180,9 @@ static cellgate_status run_masked(cg_call *call, const cg_segment *segment,
     set_run(call, segment, packed ? memory->x : buffers[segment->x],
             packed ? memory->y : y);
     call->context->flight.run.lengths = memory->lengths;
-    status = launch(call, segment, error);
+    status = cg_call_launch(call, segment, error);
     if (status == CELLGATE_OK)
-        apply_mask(call, segment, mask, memory, packed);
+        cg_call_apply_mask(call, segment, mask, memory, packed);
     return status;
 }
 
@@ -395,14 +201,14 @@ static cellgate_status run_segment(cg_call *call, const cg_part *part,
     if (status != CELLGATE_OK)
         return status;
     if (valid != NULL) {
-        cg_mask mask = { valid, call->batch, steps_of(call, segment) };
+        cg_mask mask = { valid, call->batch, cg_call_steps(call, segment) };
 
         return run_masked(call, segment, &mask, memory, error);
     }
     set_run(call, segment, buffers[segment->x],
             segment->sequence == CG_NO_VALUE ? NULL
                                              : buffers[segment->sequence]);
-    return launch(call, segment, error);
+    return cg_call_launch(call, segment, error);
 }
 
 static cellgate_status run_host(cg_call *call, const cg_part *part,

@@ -95,6 +95,11 @@ static cellgate_status check_extents(const cellgate_tensor *tensor,
                                  "%d",
                                  value->name, place_of(axis), (long long)got,
                                  axis == 0);
+        if (got > INT32_MAX) /* lengths count steps in int32 */
+            return cellgate_fail(error, CELLGATE_BAD_SHAPE,
+                                 "input '%s': %s is %lld; no axis may be "
+                                 "larger than memory can be",
+                                 value->name, place_of(axis), (long long)got);
         if (wanted != CG_UNKNOWN && wanted != got)
             return cellgate_fail(error, CELLGATE_BAD_SHAPE,
                                  "input '%s': %s is %lld; the model takes %lld",

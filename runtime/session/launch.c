@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run of a device: its plan, its threads, its worker, its end. */
+#include "config.h"
+
+#include <time.h>
+
+#include "runtime/session/call.h"
+
+double cg_seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void fly(void *argument)
+{
+    cg_flight *flight = argument;
+    double start = cg_seconds();
+
+    flight->status =
+        flight->ops->run(flight->plan, &flight->run, &flight->error);
+    flight->seconds = cg_seconds() - start;
+    if (flight->status == CELLGATE_OK && flight->ops->breakdown != NULL) {
+        cellgate_error ignored = CELLGATE_ERROR_INIT;
+
+        flight->has_breakdown =
+            flight->ops->breakdown(flight->plan, &flight->breakdown,
+                                   &ignored) == CELLGATE_OK;
+    }
+}
+
+static void flight_init(cg_flight *flight, const cg_engine *engine,
+                        cellgate_plan *plan)
+{
+    flight->ops = engine->ops;
+    flight->plan = plan;
+    flight->has_breakdown = false;
+    memset(&flight->breakdown, 0, sizeof flight->breakdown);
+    flight->breakdown.struct_size = sizeof flight->breakdown;
+    memset(&flight->error, 0, sizeof flight->error);
+    flight->error.struct_size = sizeof flight->error;
+}
+
+static cellgate_status hung(cg_call *call, cellgate_error *error)
+{
+    char reason[160];
+
+    snprintf(reason, sizeof reason,
+             "a run did not end within %g s ([scheduler] watchdog)",
+             call->placement->watchdog);
+    cg_device_quarantine(call->placement->engine.device, CELLGATE_TIMEOUT,
+                         reason);
+    cg_placement_abandon(call->placement, call->context);
+    call->context = NULL;
+    return cellgate_fail(error, CELLGATE_TIMEOUT,
+                         "device '%s': %s; it is out of service now",
+                         cg_placement_name(call->placement), reason);
+}
+
+static cellgate_status landed(cg_call *call, const cg_segment *segment,
+                              cellgate_error *error)
+{
+    cg_flight *flight = &call->context->flight;
+    cg_times *times = &call->times;
+
+    times->device += flight->seconds;
+    times->segments++;
+    if (flight->seconds >= times->longest) {
+        times->longest = flight->seconds;
+        times->longest_in = segment;
+    }
+    if (flight->has_breakdown) {
+        times->upload += flight->breakdown.upload;
+        times->compute += flight->breakdown.compute;
+        times->download += flight->breakdown.download;
+    }
+    if (flight->status == CELLGATE_OK)
+        return CELLGATE_OK;
+    flight->error.text[sizeof flight->error.text - 1] = '\0';
+    if (flight->status == CELLGATE_DEVICE_LOST)
+        cg_device_quarantine(call->placement->engine.device,
+                             CELLGATE_DEVICE_LOST, flight->error.text);
+    cellgate_fail(error, flight->status, "device '%s', segment %s: %s",
+                  cg_placement_name(call->placement), segment->names,
+                  flight->error.text);
+    if (error != NULL)
+        error->vendor_code = flight->error.vendor_code;
+    return flight->status;
+}
+
+/* Threads are taken for the run alone, not for the host's work around it. */
+cellgate_status cg_call_launch(cg_call *call, const cg_segment *segment,
+                               cellgate_error *error)
+{
+    cg_context *context = call->context;
+    cg_device *device = call->placement->engine.device;
+    uint32_t threads = segment->variant.threads;
+    double start = cg_seconds();
+    cellgate_plan *plan;
+    bool ended = true;
+    cellgate_status status =
+        cg_context_plan(context, call->placement, segment, call->batch,
+                        cg_call_steps(call, segment), &plan, error);
+
+    if (status == CELLGATE_DEVICE_LOST)
+        cg_device_quarantine(device, status,
+                             "it was lost while a run was planned");
+    if (status != CELLGATE_OK)
+        return status;
+    flight_init(&context->flight, &call->placement->engine, plan);
+    cg_device_threads_acquire(device, threads);
+    call->times.wait += cg_seconds() - start;
+    if (context->worker != NULL)
+        ended = cg_worker_run(context->worker, fly, &context->flight,
+                              call->placement->watchdog);
+    else
+        fly(&context->flight);
+    cg_device_threads_release(device, threads);
+    return ended ? landed(call, segment, error) : hung(call, error);
+}
