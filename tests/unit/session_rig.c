@@ -162,8 +162,8 @@ void rig_add_lstm(rig_model *rig, int32_t x, rig_lstm *lstm)
 
 int32_t rig_node(rig_model *rig, const cg_node *attributes, int32_t x)
 {
-    bool mask = attributes->kind == CG_NONZERO ||
-                attributes->kind == CG_NOT_EQUAL;
+    bool mask =
+        attributes->kind == CG_NONZERO || attributes->kind == CG_NOT_EQUAL;
     int32_t y = new_value(rig, mask ? CELLGATE_U8 : CELLGATE_F32);
     cg_node node = *attributes;
 
