@@ -5,38 +5,50 @@
  *
  * Errors against the exact value, over all finite x (tests/unit holds every
  * level to them):
- *   exp      2.5e-7 relative with a fused multiply-add, for -87 < x < 88
- *            (5e-6 without, where x/ln 2 is rounded before its fraction is
- *            taken); below e^-87, above infinity
- *   sigmoid  1.5e-7 absolute; exactly 0 and 1 at the infinities
- *   tanh     2e-7 absolute, and relative to tanh x; exactly -1 and 1 from
- *            |x| = 9.02 on
+ *   exp      3e-7 relative near 0; 2e-6 up to |x| = 87 (5e-6 without a fused
+ *            multiply-add); held at e^-87 below, infinity above e^88.7
+ *   sigmoid  1.2e-7 absolute; exactly 0 and 1 at the infinities
+ *   tanh     1.7e-7 absolute, 3e-7 relative; exactly -1 and 1 from |x| = 9.02
+ *            on
  * NaN gives NaN. Nothing overflows on the way.
  */
 #ifndef CELLGATE_OPENMP_VEC_MATH_H
 #define CELLGATE_OPENMP_VEC_MATH_H
 
 /*
- * 2^(x / ln 2) = 2^n 2^f with n whole and |f| <= 1/2; 2^f by a polynomial of
- * degree 5 that is exact at 0 (relative error 9.2e-8). Limits are applied with
- * x as the second operand, which lets a NaN through.
+ * x * scale = n + f with n whole and |f| <= 1/2; returns f and 2^n, for n from
+ * -126 to 128. The difference is exact with a fused multiply-add.
+ */
+static inline vf vf_split(vf x, float scale, vf *power)
+{
+    const vf per = vf_set(scale), shift = vf_set(0x1.8p23f + 127);
+    vf shifted = vf_fma(x, per, shift);
+
+    *power = vf_power_of_two(shifted);
+    return vf_fma(x, per, vf_sub(shift, shifted));
+}
+
+/* Limits have x as the second operand, which lets a NaN through. */
+static inline vf vf_within(vf low, vf high, vf x)
+{
+    return vf_min(high, vf_max(low, x));
+}
+
+/*
+ * 2^(x / ln 2) = 2^n 2^f, with 2^f by a polynomial of degree 5 that is exact
+ * at 0 (relative error 9.2e-8).
  */
 static inline vf vf_exp(vf x)
 {
-    const vf per_e = vf_set(1.44269504088896341f);
-    const vf shift = vf_set(0x1.8p23f + 127);
-    vf bounded = vf_min(vf_set(89), vf_max(vf_set(-87), x));
-    vf shifted = vf_fma(bounded, per_e, shift);
-    vf n = vf_sub(shifted, shift);
-    vf f = vf_fma(bounded, per_e, vf_sub(vf_set(0), n));
-    vf p = vf_set(0.001326472712f);
+    vf power;
+    vf f = vf_split(vf_within(vf_set(-87), vf_set(89), x), 1.44269504088896341f,
+                    &power);
+    vf square = vf_mul(f, f);
+    vf high = vf_fma(vf_set(0.001326472712f), f, vf_set(0.009671512645f));
+    vf middle = vf_fma(vf_set(0.055507337435f), f, vf_set(0.240222420853f));
+    vf low = vf_fma(vf_set(0.693146977599f), f, vf_set(1));
 
-    p = vf_fma(p, f, vf_set(0.009671512645f));
-    p = vf_fma(p, f, vf_set(0.055507337435f));
-    p = vf_fma(p, f, vf_set(0.240222420853f));
-    p = vf_fma(p, f, vf_set(0.693146977599f));
-    p = vf_fma(p, f, vf_set(1));
-    return vf_mul(p, vf_power_of_two(shifted));
+    return vf_mul(vf_fma(vf_fma(high, square, middle), square, low), power);
 }
 
 /* 1 + e^-x, of which the sigmoid is the reciprocal. */
@@ -51,27 +63,28 @@ static inline vf vf_sigmoid(vf x)
 }
 
 /*
- * tanh x as a fraction, x P(x^2)/Q(x^2) with P and Q of degree 4 (relative
- * error 2.2e-8 up to the bound, where tanh rounds to 1). The divisor is
- * between 1 and 430.
+ * tanh x as the fraction (e^2x - 1) / (e^2x + 1). The dividend is put together
+ * as 2^n (2^f - 1) + (2^n - 1), with 2^f - 1 as f times a polynomial of degree
+ * 5 (relative error 1.1e-8), so that nothing cancels near 0. From |x| = 9.02
+ * on, where tanh rounds to 1, the fraction is exactly 1 in magnitude, and
+ * nowhere is it more. The divisor is between 1 and 2^44.
  */
 static inline void vf_tanh_fraction(vf x, vf *dividend, vf *divisor)
 {
-    const vf bound = vf_set(9.02f);
-    vf b = vf_min(bound, vf_max(vf_sub(vf_set(0), bound), x));
-    vf u = vf_mul(b, b);
-    vf p = vf_set(1.331911100383e-08f), q = vf_set(7.762039858874e-07f);
+    vf power;
+    vf f = vf_split(vf_within(vf_set(-15), vf_set(15), x), 2.88539008177792681f,
+                    &power);
+    vf square = vf_mul(f, f);
+    vf high =
+        vf_fma(vf_set(1.540351261626e-04f), f, vf_set(1.339073547756e-03f));
+    vf middle =
+        vf_fma(vf_set(9.618237494179e-03f), f, vf_set(5.550357433636e-02f));
+    vf low =
+        vf_fma(vf_set(2.402264979496e-01f), f, vf_set(6.931471879267e-01f));
+    vf p = vf_fma(vf_fma(high, square, middle), square, low);
 
-    p = vf_fma(p, u, vf_set(2.058352462414e-05f));
-    q = vf_fma(q, u, vf_set(3.283097790263e-04f));
-    p = vf_fma(p, u, vf_set(3.494037895278e-03f));
-    q = vf_fma(q, u, vf_set(2.587108665924e-02f));
-    p = vf_fma(p, u, vf_set(1.337972099910e-01f));
-    q = vf_fma(q, u, vf_set(4.671303625000e-01f));
-    p = vf_fma(p, u, vf_set(9.999999790387e-01f));
-    q = vf_fma(q, u, vf_set(1));
-    *dividend = vf_mul(b, p);
-    *divisor = q;
+    *dividend = vf_fma(power, vf_mul(p, f), vf_sub(power, vf_set(1)));
+    *divisor = vf_add(*dividend, vf_set(2));
 }
 
 static inline vf vf_tanh(vf x)
