@@ -63,7 +63,7 @@ int main(int argc, char **argv)
     return 0;
 }
 C
-expect 0 ${CC:-cc} "$work/app.c" -o "$work/app" ${CFLAGS:-} \
+expect 0 ${CC:-cc} "$work/app.c" -o "$work/app" ${CFLAGS:-} ${LDFLAGS:-} \
   $(pkg-config --cflags --libs cellgate)
 expect 0 "$work/app" $model.keras
 says stdout "2 nodes"
