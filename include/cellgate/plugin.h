@@ -96,7 +96,8 @@ typedef struct cellgate_host {
 
     /*
      * How many threads the host grants on a resource (see resource below):
-     * at least 1. A plugin offers no variant with more.
+     * at least 1. A plugin offers no variant with more. Its devices and their
+     * descriptions don't depend on it: the host keeps them between processes.
      */
     uint32_t (*thread_budget)(void *context, const char *resource);
 
@@ -398,17 +399,21 @@ typedef struct cellgate_plugin {
     uint32_t abi_version;
     size_t struct_size;
 
-    const char *name;    /* "openmp": what `plugin =` in the INI names */
+    /* "openmp": what `plugin =` in the INI names. 1 to 63 lower-case letters,
+       digits, '_' and '-'. */
+    const char *name;
     const char *version; /* of the plugin, for people */
     /* Differs between builds whose speed may differ; part of the fingerprint. */
     const char *build;
-    /* Keys taken in [device NAME]; NULL means none. The struct_size of the
-       first is that of all of them. */
+    /* Keys taken in [device NAME], at most 256; NULL means none. The
+       struct_size of the first is that of all of them. */
     const cellgate_key *keys;
     size_t key_count;
     /*
-     * Absolute paths of files or folders that a change of driver touches; a
-     * cached verdict is void when one of them changes. Ends with NULL; NULL
+     * What the answers below depend on: absolute paths of files or folders
+     * that a change of driver touches (they need not exist), and "$NAME" for a
+     * variable of the environment. The host keeps a plugin's answers between
+     * processes until one of these changes. At most 64, ends with NULL; NULL
      * means none.
      */
     const char *const *watched;
@@ -424,12 +429,21 @@ typedef struct cellgate_plugin {
     cellgate_status (*init)(const cellgate_host *host,
                             cellgate_instance **instance,
                             cellgate_error *error);
-    /* After every device is closed. */
+    /*
+     * After every device is closed. A host that never unloads plugins, as
+     * libcellgate, may end its process without.
+     */
     void (*finish)(cellgate_instance *instance);
 
-    /* How many devices; 0 is an answer, with the reason in the log. */
+    /*
+     * How many devices, at most 256; 0 is an answer, with the reason in the
+     * log. The same number each time in a process.
+     */
     uint32_t (*device_count)(cellgate_instance *instance);
-    /* index < device_count(). No contexts: it runs in the probe too. */
+    /*
+     * index < device_count(). No contexts: it runs in the probe too. Every
+     * text ends with a zero; name, resource and identity are not empty.
+     */
     cellgate_status (*device_describe)(cellgate_instance *instance,
                                        uint32_t index,
                                        cellgate_device_description *out,

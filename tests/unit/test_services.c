@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "runtime/plugin/services.h"
+#include "tests/unit/fail_allocation.h"
 
 static void test_allocate(void **state)
 {
@@ -29,7 +30,9 @@ static void test_allocate(void **state)
     cg_service_release(NULL, NULL);
     assert_null(cg_service_allocate(NULL, 0, 100));
     assert_null(cg_service_allocate(NULL, 48, 100));
-    assert_null(cg_service_allocate(NULL, 64, PTRDIFF_MAX));
+    fail_allocation_begin(1);
+    assert_null(cg_service_allocate(NULL, 64, 100));
+    assert_true(fail_allocation_end());
 }
 
 static void test_clock(void **state)
