@@ -40,11 +40,12 @@ static int check_entry(suite *s)
     return 0;
 }
 
-static int is_word(const char *text)
+#define WORD "abcdefghijklmnopqrstuvwxyz0123456789_"
+
+static int is_made_of(const char *text, const char *characters)
 {
     return text != NULL && text[0] != '\0' &&
-           strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_") ==
-               strlen(text);
+           strspn(text, characters) == strlen(text);
 }
 
 static int check_key(suite *s, const cellgate_key *key)
@@ -53,7 +54,7 @@ static int check_key(suite *s, const cellgate_key *key)
                                             "index" };
     char canonical[512];
 
-    if (!is_word(key->name))
+    if (!is_made_of(key->name, WORD))
         return wrong_table(s, "a key's name is not lower case, digits and _");
     for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
         if (strcmp(key->name, reserved[i]) == 0)
@@ -99,14 +100,16 @@ static int check_names(suite *s)
 {
     const cellgate_plugin *table = &s->plugin.table;
 
-    if (!is_word(table->name))
+    if (!is_made_of(table->name, WORD "-") || strlen(table->name) > 63)
         return wrong_table(s,
-                           "its name, '%s', is not lower case, digits "
-                           "and _",
+                           "its name, '%s', is not 1 to 63 of lower case, "
+                           "digits, _ and -",
                            table->name);
     for (size_t i = 0; table->watched != NULL && table->watched[i] != NULL; i++)
-        if (table->watched[i][0] != '/')
-            return wrong_table(s, "the watched path '%s' is not absolute",
+        if (table->watched[i][0] != '/' && table->watched[i][0] != '$')
+            return wrong_table(s,
+                               "the watched path '%s' is not absolute, and "
+                               "no $NAME",
                                table->watched[i]);
     return 0;
 }
