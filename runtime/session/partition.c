@@ -155,7 +155,7 @@ static cellgate_status add_chain(cutter *work, size_t start)
     cg_part *part = &partition->parts[partition->count];
     cellgate_status status = CELLGATE_UNSUPPORTED;
     cg_segment *segment = NULL;
-    size_t count;
+    size_t before = work->list->count, count;
 
     for (count = longest; count > 0; count--) {
         status = segment_for(work, count, &segment, &refusal);
@@ -165,7 +165,8 @@ static cellgate_status add_chain(cutter *work, size_t start)
     }
     if (status == CELLGATE_UNSUPPORTED)
         return add_host_part(work, start, refusal.text);
-    if (status == CELLGATE_OK && count < longest)
+    /* One that was there already is in use, and so is its reason. */
+    if (status == CELLGATE_OK && count < longest && work->list->count > before)
         status = note_cut(segment, work->cutting.graph, work->nodes[count],
                           &cut, &refusal);
     if (status != CELLGATE_OK)

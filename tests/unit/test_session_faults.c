@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/session/session.h"
 #include "tests/unit/session_rig.h"
 
 typedef struct set_up {
@@ -199,6 +200,43 @@ static void waiting_callers_are_told(void **state)
     }
     assert_true(hung >= 1);
     end(&with);
+}
+
+/* The place of one that's left behind is free for the next caller. */
+static void *wait_for_a_context(void *argument)
+{
+    cg_placement *placement = argument;
+    cg_context *context = NULL;
+
+    if (cg_placement_acquire(placement, &context, NULL) == CELLGATE_OK)
+        cg_placement_release(placement, context);
+    return context;
+}
+
+static void an_abandoned_context_makes_room(void **state)
+{
+    cg_placement *placement;
+    cg_context *first, *second;
+    pthread_t waiting;
+    void *third;
+    set_up with;
+
+    (void)state;
+    begin(&with, "[device card]\nplugin = remote\n", NULL);
+    placement = with.session->candidates[0].placement;
+    assert_int_equal(placement->context_limit, 2); /* its queue depth */
+    assert_int_equal(cg_placement_acquire(placement, &first, NULL),
+                     CELLGATE_OK);
+    assert_int_equal(cg_placement_acquire(placement, &second, NULL),
+                     CELLGATE_OK);
+    assert_int_equal(
+        pthread_create(&waiting, NULL, wait_for_a_context, placement), 0);
+    cg_placement_abandon(placement, first);
+    pthread_join(waiting, &third);
+    assert_non_null(third);
+    assert_true(third != first && third != second);
+    cg_placement_release(placement, second);
+    end(&with); /* the session is left behind, as after a hung run */
 }
 
 static void no_watchdog_means_no_limit(void **state)
@@ -453,6 +491,7 @@ int main(void)
         cmocka_unit_test(a_lost_device_is_quarantined),
         cmocka_unit_test(a_hung_run_times_out),
         cmocka_unit_test(waiting_callers_are_told),
+        cmocka_unit_test(an_abandoned_context_makes_room),
         cmocka_unit_test(no_watchdog_means_no_limit),
         cmocka_unit_test(a_stream_is_unchanged_after_an_error),
         cmocka_unit_test(a_failed_run_goes_to_the_next_device),
