@@ -10,6 +10,7 @@
 #include <zip.h>
 
 #include "runtime/formats/formats.h"
+#include "runtime/formats/json_text.h"
 #include "runtime/formats/keras.h"
 
 #define MAX_MEMBERS 65536
@@ -200,27 +201,6 @@ static cellgate_status fail_other_zip(zip_t *zip, cellgate_error *error)
 
 /* ---- The JSON ------------------------------------------------------------ */
 
-static cellgate_status parse_json(const member *content, const char *name,
-                                  json_t **json, cellgate_error *error)
-{
-    json_error_t problem;
-
-    *json = json_loadb(content->bytes, content->size, JSON_REJECT_DUPLICATES,
-                       &problem);
-    if (*json == NULL && json_error_code(&problem) == json_error_out_of_memory)
-        return cellgate_fail(error, CELLGATE_NO_MEMORY,
-                             "out of memory while reading %s", name);
-    if (*json == NULL)
-        return cellgate_fail(error, CELLGATE_BAD_FILE, "%s:%d:%d: %s", name,
-                             problem.line, problem.column, problem.text);
-    if (json_is_object(*json))
-        return CELLGATE_OK;
-    json_decref(*json);
-    *json = NULL;
-    return cellgate_fail(error, CELLGATE_BAD_FILE, "%s is not a JSON object",
-                         name);
-}
-
 static cellgate_status read_json(const cg_source *source, zip_t *zip,
                                  const char *name, const member_limits *limits,
                                  json_t **json, cellgate_error *error)
@@ -230,7 +210,7 @@ static cellgate_status read_json(const cg_source *source, zip_t *zip,
         need_member(source, zip, name, limits, &content, error);
 
     if (status == CELLGATE_OK)
-        status = parse_json(&content, name, json, error);
+        status = cg_json_parse(name, content.bytes, content.size, json, error);
     free(content.bytes);
     return status;
 }

@@ -38,8 +38,6 @@ static char *snake_case(const char *name)
         const bool before_small = islower((unsigned char)name[i + 1]);
         const bool after_small = i > 0 && islower((unsigned char)name[i - 1]);
 
-        if (!isalnum(c) && c != '_')
-            continue;
         if (i > 0 && isupper(c) && (before_small || after_small))
             snake[used++] = '_';
         snake[used++] = (char)tolower(c);

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "runtime/formats/formats.h"
+#include "runtime/formats/json_text.h"
 #include "runtime/formats/native.h"
 
 /* A file while its graph is read. */
@@ -280,18 +281,15 @@ static cellgate_status read_graph(native_reader *reader, cellgate_error *error)
     const char *text = json_string_value(json_object_get(metadata, "graph"));
     const char *fingerprint =
         json_string_value(json_object_get(metadata, "fingerprint"));
-    json_error_t problem;
     cellgate_status status;
 
     if (text == NULL || fingerprint == NULL)
         return cellgate_fail(error, CELLGATE_BAD_FILE,
                              "the metadata lack the graph or the fingerprint");
-    reader->graph = json_loads(text, JSON_REJECT_DUPLICATES, &problem);
-    if (reader->graph == NULL &&
-        json_error_code(&problem) == json_error_out_of_memory)
-        return no_memory(error);
-    if (reader->graph == NULL)
-        return fail_graph(error, problem.text);
+    status =
+        cg_json_parse("the graph", text, strlen(text), &reader->graph, error);
+    if (status != CELLGATE_OK)
+        return status;
     status = read_values(reader, error);
     if (status == CELLGATE_OK)
         status = read_nodes(reader, error);

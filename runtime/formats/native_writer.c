@@ -5,10 +5,8 @@
 
 #include "runtime/formats/atomic_file.h"
 #include "runtime/formats/formats.h"
+#include "runtime/formats/json_text.h"
 #include "runtime/formats/native.h"
-
-/* Nine digits give every float back. */
-#define DUMP_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(9))
 
 /* A weight of the model on its way into the file. */
 typedef struct native_weight {
@@ -298,7 +296,7 @@ static char *make_header(const cellgate_model *model,
                          const native_layout *layout)
 {
     json_t *graph = write_graph(model, layout);
-    char *graph_text = graph != NULL ? json_dumps(graph, DUMP_FLAGS) : NULL;
+    char *graph_text = graph != NULL ? cg_json_write(graph) : NULL;
     json_t *header =
         graph_text != NULL
             ? json_pack("{s:{s:s, s:s, s:s, s:s}}", "__metadata__", "format",
@@ -308,7 +306,7 @@ static char *make_header(const cellgate_model *model,
     char *text = NULL;
 
     if (header != NULL && add_tensors(header, layout))
-        text = json_dumps(header, DUMP_FLAGS);
+        text = cg_json_write(header);
     json_decref(header);
     free(graph_text);
     json_decref(graph);

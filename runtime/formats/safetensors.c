@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/formats/json_text.h"
 #include "runtime/formats/safetensors.h"
 
 static cellgate_status no_memory(cellgate_error *error)
@@ -184,7 +185,6 @@ cellgate_status cg_safetensors_read(const void *image, uint64_t size,
 {
     const char *bytes = image;
     cg_safetensors made = { 0 };
-    json_error_t problem;
     uint64_t header_size;
     cellgate_status status;
 
@@ -197,14 +197,10 @@ cellgate_status cg_safetensors_read(const void *image, uint64_t size,
         return cellgate_fail(error, CELLGATE_BAD_FILE,
                              "the file is cut short: its header has %llu bytes",
                              (unsigned long long)header_size);
-    made.header = json_loadb(bytes + 8, (size_t)header_size,
-                             JSON_REJECT_DUPLICATES, &problem);
-    if (made.header == NULL &&
-        json_error_code(&problem) == json_error_out_of_memory)
-        return no_memory(error);
-    if (made.header == NULL)
-        return cellgate_fail(error, CELLGATE_BAD_FILE, "the header: %s",
-                             problem.text);
+    status = cg_json_parse("the header", bytes + 8, (size_t)header_size,
+                           &made.header, error);
+    if (status != CELLGATE_OK)
+        return status;
     status = read_entries(&made, bytes + 8 + header_size,
                           size - 8 - header_size, error);
     if (status == CELLGATE_OK)
