@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -213,11 +214,32 @@ int32_t rig_embedding(rig_model *rig, int32_t ids, int64_t vocabulary,
 
 /* ---- Runtimes ---------------------------------------------------------- */
 
-static void no_log(void *context, int32_t level, const char *text)
+static pthread_mutex_t log_mutex = PTHREAD_MUTEX_INITIALIZER;
+static char log_text[4096];
+
+static void keep_line(void *context, int32_t level, const char *text)
 {
+    size_t used;
+
     (void)context;
-    (void)level;
-    (void)text;
+    pthread_mutex_lock(&log_mutex);
+    used = strlen(log_text);
+    snprintf(log_text + used, sizeof log_text - used, "%d %s\n", (int)level,
+             text);
+    pthread_mutex_unlock(&log_mutex);
+}
+
+bool rig_logged(int32_t level, const char *text)
+{
+    char line[16];
+    bool found;
+
+    snprintf(line, sizeof line, "%d ", (int)level);
+    pthread_mutex_lock(&log_mutex);
+    found = strncmp(log_text, line, strlen(line)) == 0 &&
+            strstr(log_text, text) != NULL;
+    pthread_mutex_unlock(&log_mutex);
+    return found;
 }
 
 cellgate_runtime *rig_runtime(const char *config)
@@ -235,7 +257,8 @@ cellgate_runtime *rig_runtime(const char *config)
     options.config_path = path;
     options.plugin_path =
         RIG_BUILDDIR "/.libs:" RIG_BUILDDIR "/tests/plugins/remote/.libs";
-    options.log = no_log;
+    options.log = keep_line;
+    log_text[0] = '\0';
     status = cellgate_runtime_create(&options, &runtime, &error);
     unlink(path);
     if (status != CELLGATE_OK)

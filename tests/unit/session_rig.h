@@ -63,9 +63,11 @@ int32_t rig_simple(rig_model *rig, cg_kind kind, int32_t x);
 
 /* ---- Runtimes ---------------------------------------------------------- */
 
-/* A runtime with this configuration and the plugins of the build tree. Its log
-   goes nowhere. */
+/* A runtime with this configuration and the plugins of the build tree. */
 cellgate_runtime *rig_runtime(const char *config);
+/* Whether the log since the last rig_runtime() begins with that level, and has
+   that text. */
+bool rig_logged(int32_t level, const char *text);
 cellgate_session *rig_session(cellgate_runtime *runtime,
                               const cellgate_model *model, const char *device,
                               const char *variant);

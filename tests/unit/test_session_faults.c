@@ -372,6 +372,8 @@ static void a_model_that_does_not_fit(void **state)
         cellgate_session_create(runtime, model, &named, &session, NULL),
         CELLGATE_DEVICE_MEMORY);
     session = rig_session(runtime, model, NULL, NULL);
+    assert_true(
+        rig_logged(CELLGATE_LOG_WARNING, "device 'card' is passed over: "));
     assert_int_equal(cellgate_session_segment_get(session, 0, &info),
                      CELLGATE_OK);
     assert_string_equal(info.device, "cpu");
