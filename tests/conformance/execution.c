@@ -74,6 +74,7 @@ static int init_x(execution *e, guard_kind kind)
     e->run.x.dtype = e->data->ids != NULL ? CELLGATE_I32 : CELLGATE_F32;
     if (guarded_init(&e->x, size, kind) != 0)
         return -1;
+    guarded_fill(&e->x, GUARD_INPUT_PATTERN);
     e->run.x.data = e->x.data;
     scatter_x(e);
     return guarded_seal(&e->x);
@@ -84,6 +85,7 @@ static int init_copy(guarded *g, const void *from, size_t count,
 {
     if (guarded_init(g, count, kind) != 0)
         return -1;
+    guarded_fill(g, GUARD_INPUT_PATTERN);
     if (count > 0)
         memcpy(g->data, from, count * sizeof(uint32_t));
     return guarded_seal(g);

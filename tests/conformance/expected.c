@@ -244,6 +244,8 @@ static const char *exact_rule(const place *at)
     }
 }
 
+static const char beyond[] = "beyond the tolerance";
+
 /* What is wrong with a value, or NULL; *share is its error in tolerances. */
 static const char *judge(const place *at, double wanted, double got,
                          double tolerance, double *share)
@@ -260,13 +262,17 @@ static const char *judge(const place *at, double wanted, double got,
     if (isnan(wanted))
         return isnan(got) ? NULL : "NaN must come out as NaN";
     if (isnan(got))
-        return from_infinity ? NULL : "NaN where a number is expected";
+        return from_infinity
+                   ? NULL
+                   : "NaN where a number is expected (the input holds "
+                     "NaN between its rows and steps and beyond "
+                     "the lengths)";
     if (isinf(wanted) || isinf(got))
         return wanted == got || (from_infinity && isinf(wanted))
                    ? NULL
                    : "infinite where a number is expected";
     *share = fabs(wanted - got) / tolerance;
-    return *share <= 1.0 ? NULL : "beyond the tolerance";
+    return *share <= 1.0 ? NULL : beyond;
 }
 
 static void note(verdict *v, const place *at, double wanted, double got,
@@ -358,10 +364,13 @@ void verdict_describe(const verdict *v, const case_data *data, int32_t numeric,
                    names[t->kind], (int)t->op, (long long)v->direction,
                    (long long)v->row, (long long)case_length(data, v->row),
                    step, (long long)v->feature);
-    (void)snprintf(text, size,
-                   "%s: expected %.9g, got %.9g, difference %.3g, tolerance "
-                   "%.3g (%s)%s%s",
-                   place_text, v->wanted, v->got, fabs(v->wanted - v->got),
-                   v->tolerance, tolerance_reason(numeric),
-                   v->rule != NULL ? ": " : "", v->rule != NULL ? v->rule : "");
+    if (v->rule == beyond || v->rule == NULL)
+        (void)snprintf(text, size,
+                       "%s: expected %.9g, got %.9g, difference %.3g, "
+                       "tolerance %.3g (%s)",
+                       place_text, v->wanted, v->got, fabs(v->wanted - v->got),
+                       v->tolerance, tolerance_reason(numeric));
+    else
+        (void)snprintf(text, size, "%s: expected %.9g, got %.9g: %s",
+                       place_text, v->wanted, v->got, v->rule);
 }

@@ -62,10 +62,15 @@ void guarded_finish(guarded *g)
     memset(g, 0, sizeof *g);
 }
 
-void guarded_reset(guarded *g)
+void guarded_fill(guarded *g, uint32_t bits)
 {
     for (size_t i = 0; i < g->total; i++)
-        g->start[i] = GUARD_PATTERN;
+        g->start[i] = bits;
+}
+
+void guarded_reset(guarded *g)
+{
+    guarded_fill(g, GUARD_PATTERN);
 }
 
 int guarded_seal(guarded *g)

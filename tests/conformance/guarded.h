@@ -10,8 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bits that no computation gives: a NaN with a payload. */
+/*
+ * Bits that no computation gives: a NaN with a payload. A computation that
+ * reads a NaN passes its payload on, so what inputs have in their gaps must
+ * differ from the pattern, or a result made of it would look like one never
+ * written.
+ */
 #define GUARD_PATTERN 0x7FE5CA1Eu
+#define GUARD_INPUT_PATTERN 0x7FD0BAD1u
 
 typedef enum guard_kind {
     GUARD_MARGINS = 0,
@@ -35,6 +41,10 @@ void guarded_finish(guarded *g); /* a zeroed struct is allowed */
 
 /* Everything is the pattern again. */
 void guarded_reset(guarded *g);
+
+/* Everything, margins too, has these bits: for inputs, before they're filled.
+ */
+void guarded_fill(guarded *g, uint32_t bits);
 
 /* Remembers the contents, margins apart; -1 without memory. */
 int guarded_seal(guarded *g);

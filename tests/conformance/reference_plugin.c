@@ -226,6 +226,7 @@ int fault_now;
 static cellgate_lstm newest;
 static float shared_scratch[4096];
 static volatile float bystander;
+static void *volatile lost;
 
 /* ---- Weights and plans -------------------------------------------------- */
 
@@ -255,8 +256,8 @@ static cellgate_status prepare(cellgate_device *device,
 
 static void weights_free(cellgate_weights *weights)
 {
-    if (HAS_FAULT(LEAK_OF_HEAP) && malloc(64) == NULL)
-        return;
+    if (HAS_FAULT(LEAK_OF_HEAP))
+        lost = malloc(64);
     if (weights != NULL)
         weights->host->release(weights->host->context, weights);
 }
@@ -428,11 +429,12 @@ static void store_last(const cellgate_plan *plan,
                        const cellgate_segment_run *run, int64_t b,
                        int64_t length, int64_t n)
 {
-    float *last = (float *)run->y_last.data + b * run->y_last.batch_stride;
+    float *last;
 
     if (run->y_last.data == NULL ||
         (HAS_FAULT(LAST_NOT_WRITTEN) && run->y.data != NULL))
         return;
+    last = (float *)run->y_last.data + b * run->y_last.batch_stride;
     if (length > 0 || HAS_FAULT(LAST_IS_H))
         store(last, plan->h, n);
     else

@@ -76,7 +76,7 @@ static void check_layer(layer *l)
 {
     const cellgate_op *ops[] = { &l->lstm.op };
     cellgate_segment segment = { sizeof segment, 1, 0, ops };
-    double y[MOST], h[MOST], c[MOST];
+    double y[MOST] = { 0 }, h[MOST] = { 0 }, c[MOST] = { 0 };
     oracle_state state = { l->h0, l->c0, h, c };
     oracle_run run = { .batch = l->batch,
                        .steps = l->steps,
@@ -271,7 +271,7 @@ static void test_softmax(void **state)
                                  4 };
     const cellgate_op *ops[] = { &softmax.op };
     cellgate_segment segment = { sizeof segment, 1, 0, ops };
-    double y[8];
+    double y[8] = { 0 };
     oracle_run run = {
         .batch = 2, .steps = 1, .takes_rows = 1, .x = softmax_x, .y_last = y
     };
@@ -303,7 +303,7 @@ static void test_chain(void **state)
                              bias };
     const cellgate_op *ops[] = { &embedding.op, &dense.op };
     cellgate_segment segment = { sizeof segment, 2, 0, ops };
-    double y[4];
+    double y[4] = { 0 };
     oracle_run run = { .batch = 1, .steps = 2, .ids = ids, .y = y };
 
     (void)state;
@@ -318,7 +318,7 @@ static void test_no_steps(void **state)
     layer l = LAYER(keras_relu, 2, 3, 1, 2, 3, 0);
     const cellgate_op *ops[] = { &l.lstm.op };
     cellgate_segment segment = { sizeof segment, 1, 0, ops };
-    double y[18], last[6], h[6], c[6];
+    double y[18] = { 0 }, last[6] = { 0 }, h[6] = { 0 }, c[6] = { 0 };
     oracle_state states = { l.h0, l.c0, h, c };
     oracle_run run = { .batch = 2,
                        .steps = 3,
@@ -349,7 +349,7 @@ static void test_reversed(void **state)
     const cellgate_op *ops[] = { &l.lstm.op };
     cellgate_segment segment = { sizeof segment, 1, 0, ops };
     float turned[18];
-    double forward[12], backward[12];
+    double forward[12] = { 0 }, backward[12] = { 0 };
     oracle_run run = { .batch = 2, .steps = 3, .x = turned, .y = forward };
 
     (void)state;
@@ -378,7 +378,7 @@ static void test_noise(void **state)
     layer l = LAYER(keras_plain, 3, 2, 1, 2, 3, 0);
     const cellgate_op *ops[] = { &l.lstm.op };
     cellgate_segment segment = { sizeof segment, 1, 0, ops };
-    double first[12], second[12];
+    double first[12] = { 0 }, second[12] = { 0 };
     oracle_run run = { .batch = 2, .steps = 3, .x = l.x, .noise = &noise };
     double most = 0;
 
