@@ -378,24 +378,74 @@ INLINE void step_tile(const struct cpu_step *s, struct range depth,
 
 /*
  * What a level-2 cache is trusted to keep: a panel (or a range of its depth)
- * and a block of rows, each of this size.
+ * and a block of rows, each of this size, and the panel that comes next.
  */
 #define BLOCK_BYTES (256 * 1024)
-#define ROWS_BYTES (512 * 1024)
 #define DEPTH_BLOCK (BLOCK_BYTES / (PANEL * (int64_t)sizeof(float)))
 
+/* Weights to fetch into the level-2 cache while the tiles of a panel run. */
+struct ahead {
+    const float *weights;
+    int64_t count; /* 0: none */
+};
+
 /*
- * Calls tile(..., row, rows) over a range of rows, in tiles as equal as can be:
+ * Whether that pays: not where the matrix is so small that the cache has it
+ * already, nor for a single tile, which has nothing to hide the fetch behind.
+ */
+static bool fetches_ahead(const struct cpu_matrix *matrix, struct range block)
+{
+    return block.end - block.first > VF_TILE && matrix->panel_count *
+                                                        matrix->depth * PANEL *
+                                                        (int64_t)sizeof(float) >
+                                                    2 * BLOCK_BYTES;
+}
+
+/* The range of `depth` of a panel; nothing beyond the matrix. */
+static struct ahead ahead_of(const struct cpu_matrix *matrix,
+                             struct range depth, int64_t panel)
+{
+    if (panel < 0 || panel >= matrix->panel_count)
+        return (struct ahead){ NULL, 0 };
+    return (struct ahead){ matrix->panels +
+                               (panel * matrix->depth + depth.first) * PANEL,
+                           (depth.end - depth.first) * PANEL };
+}
+
+/* The part of them that is due with `rows` of the block's rows. */
+static inline void fetch_ahead(struct ahead next, struct range block,
+                               int64_t row, int rows)
+{
+    const int64_t line = 64 / sizeof(float), count = block.end - block.first;
+    int64_t at, end;
+
+    at = next.count * (row - block.first) / count;
+    end = next.count * (row - block.first + rows) / count;
+    for (; at < end; at += line)
+        __builtin_prefetch(next.weights + at, 0, 2);
+}
+
+/*
+ * Rows of the next tile: as many as a tile has, but the last two share evenly:
  * four rows are two tiles of two rather than one of three and one of one.
  */
-#define EACH_TILE(block, call)                                                 \
+static inline int tile_rows(int64_t left)
+{
+    return left >= 2 * VF_TILE ? VF_TILE
+           : left > VF_TILE    ? (int)(left + 1) / 2
+                               : (int)left;
+}
+
+/* Calls tile(..., row, rows) over a range of rows. */
+#define EACH_TILE(block, next, call)                                           \
     do {                                                                       \
-        int64_t row = (block).first;                                           \
-        int64_t tiles = ((block).end - row + VF_TILE - 1) / VF_TILE;           \
+        int64_t row = block.first;                                             \
                                                                                \
-        for (; tiles > 0; tiles--) {                                           \
-            int rows = (int)(((block).end - row + tiles - 1) / tiles);         \
+        while (row < block.end) {                                              \
+            int rows = tile_rows(block.end - row);                             \
                                                                                \
+            if (next.count > 0)                                                \
+                fetch_ahead(next, block, row, rows);                           \
             call;                                                              \
             row += rows;                                                       \
         }                                                                      \
@@ -436,7 +486,7 @@ static bool next_rows(struct range *block, int64_t rows, struct range depth)
     if (rows - block->first > VF_TILE) {
         int64_t tile_bytes =
             (depth.end - depth.first) * VF_TILE * (int64_t)sizeof(float);
-        int64_t end = block->first + (ROWS_BYTES / tile_bytes + 1) * VF_TILE;
+        int64_t end = block->first + (BLOCK_BYTES / tile_bytes + 1) * VF_TILE;
 
         if (end < rows)
             block->end = end;
@@ -457,10 +507,15 @@ static bool next_depth(struct range *depth, int64_t end)
 static void product_block(const struct cpu_product *p, struct range depth,
                           struct range block)
 {
+    const bool ahead = fetches_ahead(p->matrix, block);
+    struct ahead next = { NULL, 0 };
     int64_t panel;
 
-    for (panel = p->first_panel; panel < p->end_panel; panel++)
-        EACH_TILE(block, EACH_SIZE(product_tile, p));
+    for (panel = p->first_panel; panel < p->end_panel; panel++) {
+        if (ahead)
+            next = ahead_of(p->matrix, depth, panel + 1);
+        EACH_TILE(block, next, EACH_SIZE(product_tile, p));
+    }
 }
 
 static void product(const struct cpu_product *p)
@@ -475,23 +530,42 @@ static void product(const struct cpu_product *p)
 static void gates_block(const struct cpu_step *s, struct range depth,
                         struct range block)
 {
+    const bool ahead = fetches_ahead(s->recurrent, block);
+    struct ahead next = { NULL, 0 };
     int64_t panel;
 
-    for (panel = s->first_panel; panel < s->end_panel; panel++)
-        EACH_TILE(block, EACH_SIZE(gates_tile, s));
+    for (panel = s->first_panel; panel < s->end_panel; panel++) {
+        if (ahead)
+            next = ahead_of(s->recurrent, depth, panel + 1);
+        EACH_TILE(block, next, EACH_SIZE(gates_tile, s));
+    }
 }
 
 static void step_block(const struct cpu_step *s, struct range depth,
                        struct range block)
 {
-    int64_t count = s->end_panel - s->first_panel, i;
+    const bool ahead = fetches_ahead(s->recurrent, block);
+    const int64_t forth = s->descending ? -1 : 1;
+    int64_t panel = s->descending ? s->end_panel - 1 : s->first_panel;
+    int64_t count = s->end_panel - s->first_panel;
+    struct ahead next = { NULL, 0 };
 
-    for (i = 0; i < count; i++) {
-        int64_t panel =
-            s->descending ? s->end_panel - 1 - i : s->first_panel + i;
-
-        EACH_TILE(block, EACH_SIZE(step_tile, s));
+    for (; count > 0; count--, panel += forth) {
+        if (ahead)
+            next = ahead_of(s->recurrent, depth, panel + forth);
+        EACH_TILE(block, next, EACH_SIZE(step_tile, s));
     }
+}
+
+/* For one sample every instruction between two steps counts. */
+static void step_row(const struct cpu_step *s, struct range depth)
+{
+    const int64_t forth = s->descending ? -1 : 1;
+    int64_t panel = s->descending ? s->end_panel - 1 : s->first_panel;
+    int64_t count = s->end_panel - s->first_panel;
+
+    for (; count > 0; count--, panel += forth)
+        step_tile(s, depth, panel, 0, 1);
 }
 
 /*
@@ -504,11 +578,11 @@ static void step(const struct cpu_step *s)
     const int64_t end = s->recurrent->depth;
     struct range depth = { 0, end }, block = { 0, s->rows };
 
-    if (s->rows <= VF_TILE) {
-        step_block(s, depth, block);
+    if (s->rows == 1) {
+        step_row(s, depth);
         return;
     }
-    if (s->gates)
+    if (s->gates && s->rows > VF_TILE)
         for (depth.end = 0; next_depth(&depth, end) && depth.end < end;)
             for (block.end = 0; next_rows(&block, s->rows, depth);)
                 gates_block(s, depth, block);

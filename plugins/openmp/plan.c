@@ -277,7 +277,7 @@ static void sort_samples(int32_t *order, int64_t count, const int32_t *lengths)
         }
 }
 
-/* Gives each of `lanes` lanes every so manieth sample of the sorted batch. */
+/* Gives each of `lanes` lanes every `lanes`-th sample of the sorted batch. */
 static void deal(struct cellgate_plan *plan, uint32_t lanes)
 {
     const cellgate_segment_run *run = plan->run;
