@@ -17,7 +17,7 @@ struct cellgate_instance {
 struct cellgate_device {
     const cellgate_host *host;
     const struct cpu_kernels *kernels;
-    uint32_t threads;  /* at most what the host grants; at least 1 */
+    uint32_t threads; /* at most what the host grants; at least 1 */
     struct cpu_team *team;
 };
 
