@@ -221,10 +221,10 @@ cellgate_status cg_keras_emit(const cg_keras_call *call, cg_node *node,
                               const char *suffix, const char *const *suffixes,
                               cellgate_error *error);
 /* The same for a kind of one output and no weights. */
-cellgate_status cg_keras_emit_simple(const cg_keras_call *call, cg_node *node,
-                                     const int32_t *inputs, size_t count,
-                                     const char *suffix, int32_t *value,
-                                     cellgate_error *error);
+cellgate_status cg_keras_emit_simple(const cg_keras_call *call,
+                                     const cg_node *node, const int32_t *inputs,
+                                     size_t count, const char *suffix,
+                                     int32_t *value, cellgate_error *error);
 /* Adds a result to the call's outputs. */
 cellgate_status cg_keras_return(cg_keras_call *call, int32_t value,
                                 int32_t mask, cellgate_error *error);

@@ -246,19 +246,20 @@ cellgate_status cg_keras_emit(const cg_keras_call *call, cg_node *node,
     return status;
 }
 
-cellgate_status cg_keras_emit_simple(const cg_keras_call *call, cg_node *node,
-                                     const int32_t *inputs, size_t count,
-                                     const char *suffix, int32_t *value,
-                                     cellgate_error *error)
+cellgate_status cg_keras_emit_simple(const cg_keras_call *call,
+                                     const cg_node *node, const int32_t *inputs,
+                                     size_t count, const char *suffix,
+                                     int32_t *value, cellgate_error *error)
 {
     int32_t output = CG_KERAS_NEW;
+    cg_node whole = *node;
     cellgate_status status;
 
-    node->inputs = (int32_t *)(uintptr_t)inputs;
-    node->input_count = count;
-    node->outputs = &output;
-    node->output_count = 1;
-    status = cg_keras_emit(call, node, suffix, &suffix, error);
+    whole.inputs = (int32_t *)(uintptr_t)inputs;
+    whole.input_count = count;
+    whole.outputs = &output;
+    whole.output_count = 1;
+    status = cg_keras_emit(call, &whole, suffix, &suffix, error);
     if (status == CELLGATE_OK)
         *value = output;
     return status;

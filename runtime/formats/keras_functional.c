@@ -262,7 +262,7 @@ static cellgate_status bind_input(void *context,
     binding *to = context;
     cg_keras_entry *entry = find_entry(to->graph, name->layer);
     cg_keras_list result = { 0 };
-    cg_keras_tensor value;
+    cg_keras_tensor value = { 0 };
     cellgate_status status = CELLGATE_OK;
 
     if (entry == NULL || !(entry->layer.class->flags & CG_KERAS_INPUT) ||
@@ -274,7 +274,7 @@ static cellgate_status bind_input(void *context,
     if (to->given == NULL)
         status = cg_keras_add_top_input(
             &entry->layer, cg_keras_input_shape(entry->layer.config),
-            cg_keras_input_dtype(entry->layer.config), &value, error);
+            entry->layer.config, &value, error);
     else if (to->bound < to->given->count)
         value = to->given->items[to->bound];
     else

@@ -53,11 +53,11 @@ cellgate_status cg_keras_build_functional(cg_keras_graph *graph,
 
 /* The shape that a layer's configuration says it begins with; NULL without. */
 const json_t *cg_keras_input_shape(const json_t *config);
-/* The dtype of an InputLayer's value. */
-int32_t cg_keras_input_dtype(const json_t *config);
-/* A model input called after the layer. */
+/* A model input called after the layer; `config` is an InputLayer's, for its
+   dtype, or NULL. */
 cellgate_status cg_keras_add_top_input(const cg_keras_layer *layer,
-                                       const json_t *shape, int32_t dtype,
+                                       const json_t *shape,
+                                       const json_t *config,
                                        cg_keras_tensor *tensor,
                                        cellgate_error *error);
 

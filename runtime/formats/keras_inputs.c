@@ -46,27 +46,40 @@ const json_t *cg_keras_input_shape(const json_t *config)
     return shape != NULL ? shape : json_object_get(config, "batch_input_shape");
 }
 
-int32_t cg_keras_input_dtype(const json_t *config)
+/* The dtype of the value of an InputLayer: numbers, or ids for integers. */
+static cellgate_status read_dtype(const cg_keras_layer *layer,
+                                  const json_t *config, int32_t *dtype,
+                                  cellgate_error *error)
 {
-    const char *dtype = json_string_value(json_object_get(config, "dtype"));
+    const char *name = json_string_value(json_object_get(config, "dtype"));
 
-    if (dtype == NULL)
-        return CELLGATE_F32;
-    if (strncmp(dtype, "int", 3) == 0 || strncmp(dtype, "uint", 4) == 0)
-        return CELLGATE_I32;
-    return strcmp(dtype, "bool") == 0 ? CELLGATE_U8 : CELLGATE_F32;
+    if (name == NULL || strncmp(name, "float", 5) == 0 ||
+        strcmp(name, "bfloat16") == 0)
+        *dtype = CELLGATE_F32;
+    else if (strncmp(name, "int", 3) == 0 || strncmp(name, "uint", 4) == 0)
+        *dtype = CELLGATE_I32;
+    else
+        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
+                             "an input of dtype '%.40s' is not supported; "
+                             "numbers and ids are, and a mask goes with the "
+                             "request",
+                             name);
+    return CELLGATE_OK;
 }
 
 cellgate_status cg_keras_add_top_input(const cg_keras_layer *layer,
-                                       const json_t *shape_json, int32_t dtype,
+                                       const json_t *shape_json,
+                                       const json_t *config,
                                        cg_keras_tensor *tensor,
                                        cellgate_error *error)
 {
     int64_t shape[CELLGATE_MAX_RANK];
-    int32_t rank = 0;
+    int32_t rank = 0, dtype = CELLGATE_F32;
     const char *name;
     cellgate_status status = read_shape(layer, shape_json, &rank, shape, error);
 
+    if (status == CELLGATE_OK && config != NULL)
+        status = read_dtype(layer, config, &dtype, error);
     if (status != CELLGATE_OK)
         return status;
     name = cg_keras_unique_name(layer->reader, layer->name);

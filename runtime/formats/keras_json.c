@@ -9,7 +9,7 @@ cellgate_status cg_keras_fail(cellgate_error *error, cellgate_status status,
                               const cg_keras_layer *layer, const char *format,
                               ...)
 {
-    char text[sizeof error->text];
+    char text[512];
     va_list arguments;
 
     va_start(arguments, format);

@@ -36,20 +36,17 @@ static cellgate_status add_sequential_input(const cg_keras_graph *graph,
     const json_t *config = json_object_get(first, "config");
     const char *class_name =
         json_string_value(json_object_get(first, "class_name"));
+    const bool is_input =
+        class_name != NULL && strcmp(class_name, "InputLayer") == 0;
     const json_t *shape = cg_keras_input_shape(config);
-    cg_keras_layer layer = *graph->model;
     const char *name = json_string_value(json_object_get(config, "name"));
-    int32_t dtype = CELLGATE_F32;
+    cg_keras_layer layer = *graph->model;
 
     if (shape == NULL)
         shape = json_object_get(graph->model->config, "build_input_shape");
-    if (class_name != NULL && strcmp(class_name, "InputLayer") == 0) {
-        layer.name = name != NULL ? name : "input";
-        dtype = cg_keras_input_dtype(config);
-    } else {
-        layer.name = "input";
-    }
-    return cg_keras_add_top_input(&layer, shape, dtype, tensor, error);
+    layer.name = is_input && name != NULL ? name : "input";
+    return cg_keras_add_top_input(&layer, shape, is_input ? config : NULL,
+                                  tensor, error);
 }
 
 cellgate_status cg_keras_build_sequential(cg_keras_graph *graph,
@@ -57,7 +54,7 @@ cellgate_status cg_keras_build_sequential(cg_keras_graph *graph,
                                           cg_keras_list *outputs,
                                           cellgate_error *error)
 {
-    cg_keras_tensor tensor;
+    cg_keras_tensor tensor = { 0 };
     cellgate_status status = CELLGATE_OK;
 
     if (inputs != NULL && inputs->count != 1)

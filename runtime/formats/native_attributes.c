@@ -41,7 +41,7 @@ static json_t *write_activation(const cellgate_activation *activation)
 static json_t *write_attribute(const cg_node *node,
                                const cg_attribute *attribute)
 {
-    const char *at = (const char *)node + attribute->offset;
+    const void *at = (const char *)node + attribute->offset;
 
     switch (attribute->type) {
     case CG_ATTRIBUTE_SIZE:
@@ -55,7 +55,7 @@ static json_t *write_attribute(const cg_node *node,
     case CG_ATTRIBUTE_FLOAT:
         return json_real((double)*(const float *)at);
     case CG_ATTRIBUTE_ACTIVATION:
-        return write_activation((const cellgate_activation *)at);
+        return write_activation(at);
     case CG_ATTRIBUTE_MERGE:
         return json_string(merge_modes[*(const cg_merge_mode *)at]);
     }
@@ -122,7 +122,7 @@ static bool read_merge(const json_t *json, cg_merge_mode *out)
 static bool read_attribute(const json_t *json, cg_node *node,
                            const cg_attribute *attribute)
 {
-    char *at = (char *)node + attribute->offset;
+    void *at = (char *)node + attribute->offset;
 
     switch (attribute->type) {
     case CG_ATTRIBUTE_SIZE:
@@ -142,9 +142,9 @@ static bool read_attribute(const json_t *json, cg_node *node,
         *(float *)at = (float)json_number_value(json);
         return json_is_number(json);
     case CG_ATTRIBUTE_ACTIVATION:
-        return read_activation(json, (cellgate_activation *)at);
+        return read_activation(json, at);
     case CG_ATTRIBUTE_MERGE:
-        return read_merge(json, (cg_merge_mode *)at);
+        return read_merge(json, at);
     }
     return false;
 }

@@ -27,7 +27,7 @@ static void hash_float(XXH3_state_t *state, float number)
 static void hash_attribute(XXH3_state_t *state, const cg_node *node,
                            const cg_attribute *attribute)
 {
-    const char *at = (const char *)node + attribute->offset;
+    const void *at = (const char *)node + attribute->offset;
     const cellgate_activation *activation;
 
     switch (attribute->type) {
@@ -48,7 +48,7 @@ static void hash_attribute(XXH3_state_t *state, const cg_node *node,
         hash_number(state, (int64_t) * (const cg_merge_mode *)at);
         break;
     case CG_ATTRIBUTE_ACTIVATION:
-        activation = (const cellgate_activation *)at;
+        activation = at;
         hash_number(state, activation->kind);
         hash_float(state, activation->alpha);
         hash_float(state, activation->beta);

@@ -201,7 +201,7 @@ static cellgate_status add_mask(cellgate_model *model, int32_t value,
     char *name;
 
     *mask = CG_NO_VALUE;
-    if (of->rank < 2 || of->dtype == CELLGATE_U8)
+    if (of->rank < 2)
         return CELLGATE_OK;
     name = cg_model_memory(model, size);
     if (name == NULL)
@@ -219,7 +219,8 @@ cellgate_status cg_model_add_input(cellgate_model *model, int32_t value,
     if (status != CELLGATE_OK)
         return status;
     if (model->values[value].producer != -1 || is_input(model, value) ||
-        model->values[value].rank == 0)
+        model->values[value].rank == 0 ||
+        model->values[value].dtype == CELLGATE_U8)
         return cellgate_fail(error, CELLGATE_BAD_FILE,
                              "'%s' cannot be an input of the model",
                              model->values[value].name);

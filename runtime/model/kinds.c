@@ -167,7 +167,7 @@ int cg_kind_find(const char *name)
 cellgate_status cg_node_fail(cellgate_error *error, cellgate_status status,
                              const cg_node *node, const char *format, ...)
 {
-    char text[sizeof error->text];
+    char text[512];
     va_list arguments;
     const char *place = node->layer != NULL ? node->layer : node->name;
 

@@ -188,9 +188,9 @@ cellgate_status cg_model_add_value(cellgate_model *model, const char *name,
                                    const int64_t *shape, int32_t *value,
                                    cellgate_error *error);
 /*
- * Declares `value` the next model input; makes its mask value, "NAME:mask" of
- * shape [batch][steps], for a value of rank 2 or more (a rank of 2 serves ids).
- * cg_model_finish() drops the mask again if no node looks at it.
+ * Declares `value`, of numbers or ids, the next model input; makes its mask
+ * value, "NAME:mask" of shape [batch][steps], for a rank of 2 (which serves
+ * ids) or more. cg_model_finish() drops the mask again if no node looks at it.
  */
 cellgate_status cg_model_add_input(cellgate_model *model, int32_t value,
                                    cellgate_error *error);
@@ -247,8 +247,8 @@ typedef struct cg_shape {
 cellgate_status cg_node_infer(const cellgate_model *model, const cg_node *node,
                               cg_shape *shapes, cellgate_error *error);
 
-/* Number of elements of a shape; -1 with an unknown dimension, or with one whose
-   size in bytes does not fit in memory. */
+/* Number of elements of a shape; -1 with an unknown dimension, or with one
+   whose size in bytes does not fit in memory. */
 int64_t cg_shape_elements(const cg_shape *shape);
 
 #endif

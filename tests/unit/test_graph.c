@@ -106,6 +106,8 @@ static void inputs_have_masks(void **state)
     assert_int_equal(cg_model_add_input(model, 0, NULL), CELLGATE_BAD_FILE);
     assert_int_equal(cg_model_add_input(model, 1, NULL), CELLGATE_BAD_FILE);
     assert_int_equal(cg_model_add_input(model, 9, NULL), CELLGATE_BAD_FILE);
+    value = graph_value(model, "u8", CELLGATE_U8);
+    assert_int_equal(cg_model_add_input(model, value, NULL), CELLGATE_BAD_FILE);
     assert_int_equal(cg_model_add_output(model, 9, NULL), CELLGATE_BAD_FILE);
     assert_int_equal(cg_model_add_output(model, -1, NULL), CELLGATE_BAD_FILE);
     cellgate_model_destroy(model);

@@ -242,6 +242,11 @@ static void wrong_inputs_are_refused(void **state)
         SEQUENTIAL(LAYER("InputLayer", "x",
                          ", 'batch_shape': [null, 3], 'sparse': true")),
         dense, CELLGATE_UNSUPPORTED, "option 'sparse'");
+    assert_keras_refuses(
+        SEQUENTIAL("{'module': 'keras.layers', 'class_name': 'InputLayer', "
+                   "'config': {'batch_shape': [null, 3], 'dtype': 'bool', "
+                   "'name': 'x'}}"),
+        dense, CELLGATE_UNSUPPORTED, "an input of dtype 'bool'");
 }
 
 /* ---- Sequential ---------------------------------------------------------- */
@@ -291,8 +296,7 @@ static void nested_models_are_built_in_place(void **state)
                                                                     "'inbound_"
                                                                     "nodes': "
                                                                     "[{'args': "
-                                                                    "[" X
-                                                                    "], "
+                                                                    "[" X "], "
                                                                     "'kwargs': "
                                                                     "{'mask': "
                                                                     "null}}, "
