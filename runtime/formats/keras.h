@@ -118,6 +118,10 @@ struct cg_keras_class {
     uint32_t flags;
 };
 
+/* What training does to a weight. */
+#define CG_KERAS_TRAINING(weight)                                              \
+#weight "_initializer", #weight "_regularizer", #weight "_constraint"
+
 enum {
     CG_KERAS_PER_STEP = 1u << 0,  /* TimeDistributed(it) is the same as it */
     CG_KERAS_MODEL = 1u << 1,     /* holds layers of its own */

@@ -228,6 +228,11 @@ static cellgate_status build_time_distributed(cg_keras_call *call,
     if (size > sizeof path)
         return cg_keras_fail(error, CELLGATE_BAD_FILE, outer,
                              "its path in the weights is too long");
+    if (call->mask.value != CG_NO_VALUE)
+        status = cg_keras_make_mask(call, &call->mask,
+                                    &call->inputs.items[0].mask, error);
+    if (status != CELLGATE_OK)
+        return status;
     (void)snprintf(path, sizeof path, "%s/layer", outer->path);
     inner.path = cg_keras_saved_path(outer->reader, json, path);
     call->layer = &inner;
@@ -285,9 +290,6 @@ static cellgate_status build_any(cg_keras_call *call, cellgate_error *error)
 
 /* ---- The table ----------------------------------------------------------- */
 
-#define WITHOUT_EFFECT(name)                                                   \
-#name "_initializer", #name "_regularizer", #name "_constraint"
-
 static const char *const no_options[] = { NULL };
 static const char *const input_options[] = { "input_shape", NULL };
 static const char *const dropout_options[] = { "rate",   "noise_shape", "seed",
@@ -295,15 +297,15 @@ static const char *const dropout_options[] = { "rate",   "noise_shape", "seed",
 static const char *const regularization_options[] = { "l1", "l2", NULL };
 static const char *const embedding_options[] = {
     "input_dim",    "output_dim", "mask_zero",
-    "input_length", "weights",    WITHOUT_EFFECT(embeddings),
+    "input_length", "weights",    CG_KERAS_TRAINING(embeddings),
     "lora_rank",    "lora_alpha", NULL
 };
 static const char *const masking_options[] = { "mask_value", NULL };
 static const char *const dense_options[] = { "units",
                                              "activation",
                                              "use_bias",
-                                             WITHOUT_EFFECT(kernel),
-                                             WITHOUT_EFFECT(bias),
+                                             CG_KERAS_TRAINING(kernel),
+                                             CG_KERAS_TRAINING(bias),
                                              "lora_rank",
                                              "lora_alpha",
                                              NULL };

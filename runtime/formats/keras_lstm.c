@@ -3,16 +3,13 @@
 
 #include "runtime/formats/keras_lstm.h"
 
-#define WITHOUT_EFFECT(name)                                                   \
-#name "_initializer", #name "_regularizer", #name "_constraint"
-
 const char *const cg_keras_lstm_options[] = {
     "units", "activation", "recurrent_activation", "use_bias", "go_backwards",
     "return_sequences", "return_state", "stateful", "zero_output_for_mask",
     /* without effect at inference */
     "unroll", "unit_forget_bias", "dropout", "recurrent_dropout", "seed",
-    "implementation", "use_cudnn", WITHOUT_EFFECT(kernel),
-    WITHOUT_EFFECT(recurrent), WITHOUT_EFFECT(bias), NULL
+    "implementation", "use_cudnn", CG_KERAS_TRAINING(kernel),
+    CG_KERAS_TRAINING(recurrent), CG_KERAS_TRAINING(bias), NULL
 };
 
 /* ---- Reading the options ------------------------------------------------- */

@@ -116,6 +116,45 @@ static void a_layer_called_twice_shares_its_weights(void **state)
     cellgate_model_destroy(model);
 }
 
+static void names_stay_apart(void **state)
+{
+    static const keras_weight weights[] = {
+        DENSE_WEIGHTS("layers/dense", 3, 3),
+        DENSE_WEIGHTS("layers/dense_1", 3, 3),
+        DENSE_WEIGHTS("layers/dense_2", 3, 3),
+        { NULL, 0, { 0 } }
+    };
+    /* The second call of "d" would be called like another layer, and a layer
+       is called like the mask of the input. */
+    cellgate_model *model = load(
+        FUNCTIONAL(
+            ROW("x") ", "
+                     "{'module': 'keras.layers', 'class_name': 'Dense', "
+                     "'config': {'name': 'd', 'units': 3}, 'name': 'd', "
+                     "'inbound_nodes': [{'args': [" X "], 'kwargs': {}}, "
+                     "{'args': [" TENSOR(
+                         "d", "0",
+                         "0") "], 'kwargs': {}}]}, " D("d_2",
+                                                       TENSOR(
+                                                           "d", "1",
+                                                           "0")) ", " D("x:"
+                                                                        "mask",
+                                                                        TENSOR(
+                                                                            "d_"
+                                                                            "2",
+                                                                            "0",
+                                                                            "0")),
+            "['x', 0, 0]", "['x:mask', 0, 0]"),
+        weights);
+
+    (void)state;
+    assert_int_equal(model->node_count, 4);
+    assert_string_equal(model->nodes[1].name, "d_2");
+    assert_string_equal(model->nodes[2].name, "d_2_2");
+    assert_string_equal(model->nodes[3].name, "x:mask_2");
+    cellgate_model_destroy(model);
+}
+
 static void the_way_keras_2_wrote_calls(void **state)
 {
     cellgate_error error = CELLGATE_ERROR_INIT;
@@ -445,6 +484,7 @@ int main(void)
         cmocka_unit_test(tuples_and_lists_are_flattened),
         cmocka_unit_test(layers_wait_for_what_they_are_called_on),
         cmocka_unit_test(a_layer_called_twice_shares_its_weights),
+        cmocka_unit_test(names_stay_apart),
         cmocka_unit_test(the_way_keras_2_wrote_calls),
         cmocka_unit_test(wrong_graphs_are_refused),
         cmocka_unit_test(a_batch_size_is_not_baked_in),
