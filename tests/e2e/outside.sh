@@ -23,7 +23,9 @@ esac
 mkdir "$work/vendor"
 cp "$top"/tests/plugins/outside/minimal.c "$top"/tests/plugins/outside/Makefile \
   "$work/vendor/"
-expect 0 make -C "$work/vendor" CC="${CC:-cc}"
+# With a vendor's own flags, not with those of the tree.
+expect 0 env -u MAKEFLAGS -u MAKELEVEL -u CFLAGS -u LDFLAGS \
+  make -C "$work/vendor" CC="${CC:-cc}"
 cat >"$work/vendor.ini" <<INI
 [cellgate]
 plugin_path = $work/vendor
