@@ -7,7 +7,11 @@
  *
  * A tile is `rows` rows by one panel: 4 * rows vectors of sums, held in
  * registers over the whole depth. `rows` is a constant in every inlined copy.
- * A row's sums never meet another row's, so a NaN stays in its row.
+ * A row's sums never meet another row's, so a NaN stays in its row. Each sum
+ * begins with the bias and adds its products in the order of the depth, input
+ * before recurrent, in every tile and however the work is blocked or shared:
+ * a sample's result has the same bits in any batch and on any number of
+ * threads.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,41 +69,35 @@ INLINE void accumulate_rows(vf sum[][4], const int rows, const float *const *in,
 }
 
 /*
- * One row alone has four sums, too few to hide the latency of an addition: odd
- * depths get four sums of their own.
+ * One row alone has four sums, too few to hide the latency of an addition, so
+ * it takes two panels at a time.
  */
-INLINE void accumulate_row(vf sum[4], const float *in, const float *panel,
-                           int64_t depth)
+INLINE void accumulate_pair(vf one[4], vf other[4], const float *in,
+                            const float *panel, const float *other_panel,
+                            int64_t depth)
 {
-    vf odd[4];
     int64_t k;
     int g;
 
-    UNROLL
-    for (g = 0; g < 4; g++)
-        odd[g] = vf_set(0);
-    for (k = 0; k + 1 < depth; k += 2) {
-        vf even_value = vf_set(in[k]), odd_value = vf_set(in[k + 1]);
+    UNROLL_DEPTH
+    for (k = 0; k < depth; k++) {
+        const vf value = vf_set(in[k]);
 
         UNROLL
         for (g = 0; g < 4; g++) {
-            const float *weight = panel + k * PANEL + g * VF_WIDTH;
+            const int64_t at = k * PANEL + g * VF_WIDTH;
 
-            sum[g] = vf_fma(even_value, vf_load(weight), sum[g]);
-            odd[g] = vf_fma(odd_value, vf_load(weight + PANEL), odd[g]);
+            one[g] = vf_fma(value, vf_load(panel + at), one[g]);
+            other[g] = vf_fma(value, vf_load(other_panel + at), other[g]);
         }
     }
-    if (k < depth) {
-        vf value = vf_set(in[k]);
+}
 
-        UNROLL
-        for (g = 0; g < 4; g++)
-            sum[g] = vf_fma(value, vf_load(panel + k * PANEL + g * VF_WIDTH),
-                            sum[g]);
-    }
-    UNROLL
-    for (g = 0; g < 4; g++)
-        sum[g] = vf_add(sum[g], odd[g]);
+/* Where a range of a panel's depth begins. */
+INLINE const float *weights_of(const struct cpu_matrix *matrix, int64_t panel,
+                               struct range depth)
+{
+    return matrix->panels + (panel * matrix->depth + depth.first) * PANEL;
 }
 
 /* A range of inputs with their weights. */
@@ -107,14 +105,19 @@ INLINE void accumulate(vf sum[][4], const int rows, const float *const *in,
                        const struct cpu_matrix *matrix, int64_t panel,
                        struct range depth)
 {
-    const int64_t first = depth.first, count = depth.end - first;
-    const float *weights =
-        matrix->panels + (panel * matrix->depth + first) * PANEL;
+    accumulate_rows(sum, rows, in, depth.first,
+                    weights_of(matrix, panel, depth), depth.end - depth.first);
+}
 
-    if (rows == 1)
-        accumulate_row(sum[0], in[0] + first, weights, count);
-    else
-        accumulate_rows(sum, rows, in, first, weights, count);
+/* The same for one row and two panels. */
+INLINE void accumulate_both(vf sum[2][1][4], const float *in,
+                            const struct cpu_matrix *matrix,
+                            const int64_t panel[2], struct range depth)
+{
+    accumulate_pair(sum[0][0], sum[1][0], in + depth.first,
+                    weights_of(matrix, panel[0], depth),
+                    weights_of(matrix, panel[1], depth),
+                    depth.end - depth.first);
 }
 
 INLINE void start_from_bias(vf sum[][4], const int rows,
@@ -171,17 +174,22 @@ INLINE void start_from_results(vf sum[][4], const int rows,
     }
 }
 
-INLINE void product_tile(const struct cpu_product *p, struct range depth,
-                         int64_t panel, int64_t row, const int rows)
+INLINE void start_product(vf sum[][4], const int rows,
+                          const struct cpu_product *p, struct range depth,
+                          int64_t panel, int64_t row)
 {
-    vf sum[VF_TILE][4];
-    int r, g;
-
     if (depth.first == 0)
         start_from_bias(sum, rows, p->matrix, panel);
     else
         start_from_results(sum, rows, p, panel, row);
-    accumulate(sum, rows, p->in + row, p->matrix, panel, depth);
+}
+
+INLINE void store_product(vf sum[][4], const int rows,
+                          const struct cpu_product *p, int64_t panel,
+                          int64_t row)
+{
+    int r, g;
+
     UNROLL
     for (r = 0; r < rows; r++) {
         float *to = p->out[row + r] + panel * PANEL;
@@ -192,6 +200,29 @@ INLINE void product_tile(const struct cpu_product *p, struct range depth,
             if (left > 0)
                 store_within(to + g * VF_WIDTH, sum[r][g], left);
     }
+}
+
+INLINE void product_tile(const struct cpu_product *p, struct range depth,
+                         int64_t panel, int64_t row, const int rows)
+{
+    vf sum[VF_TILE][4];
+
+    start_product(sum, rows, p, depth, panel, row);
+    accumulate(sum, rows, p->in + row, p->matrix, panel, depth);
+    store_product(sum, rows, p, panel, row);
+}
+
+/* One row by two panels. */
+INLINE void product_pair(const struct cpu_product *p, struct range depth,
+                         const int64_t panel[2])
+{
+    vf sum[2][1][4];
+
+    start_product(sum[0], 1, p, depth, panel[0], 0);
+    start_product(sum[1], 1, p, depth, panel[1], 0);
+    accumulate_both(sum, p->in[0], p->matrix, panel, depth);
+    store_product(sum[0], 1, p, panel[0], 0);
+    store_product(sum[1], 1, p, panel[1], 0);
 }
 
 /* ---- The cell ---------------------------------------------------------- */
@@ -339,21 +370,13 @@ INLINE void gates_tile(const struct cpu_step *s, struct range depth,
     }
 }
 
-INLINE void step_tile(const struct cpu_step *s, struct range depth,
-                      int64_t panel, int64_t row, const int rows)
+/* From the gates' sums to the new states and outputs. */
+INLINE void finish_step(vf sum[][4], const int rows, const struct cpu_step *s,
+                        int64_t panel, int64_t row)
 {
-    const struct range all = { 0, s->kernel->depth };
-    vf sum[VF_TILE][4];
     int64_t unit = panel * VF_WIDTH;
     int r, g;
 
-    if (s->x) {
-        start_from_bias(sum, rows, s->kernel, panel);
-        accumulate(sum, rows, s->x + row, s->kernel, panel, all);
-    } else {
-        start_from_gates(sum, rows, s, panel, row);
-    }
-    accumulate(sum, rows, s->h + row, s->recurrent, panel, depth);
     if (s->cell->standard) {
         UNROLL
         for (r = 0; r < rows; r++)
@@ -372,6 +395,42 @@ INLINE void step_tile(const struct cpu_step *s, struct range depth,
         }
         general_cells(s, panel, row, rows, sums);
     }
+}
+
+INLINE void step_tile(const struct cpu_step *s, struct range depth,
+                      int64_t panel, int64_t row, const int rows)
+{
+    const struct range all = { 0, s->kernel->depth };
+    vf sum[VF_TILE][4];
+
+    if (s->x) {
+        start_from_bias(sum, rows, s->kernel, panel);
+        accumulate(sum, rows, s->x + row, s->kernel, panel, all);
+    } else {
+        start_from_gates(sum, rows, s, panel, row);
+    }
+    accumulate(sum, rows, s->h + row, s->recurrent, panel, depth);
+    finish_step(sum, rows, s, panel, row);
+}
+
+/* One row by two panels. */
+INLINE void step_pair(const struct cpu_step *s, struct range depth,
+                      const int64_t panel[2])
+{
+    const struct range all = { 0, s->kernel->depth };
+    vf sum[2][1][4];
+
+    if (s->x) {
+        start_from_bias(sum[0], 1, s->kernel, panel[0]);
+        start_from_bias(sum[1], 1, s->kernel, panel[1]);
+        accumulate_both(sum, s->x[0], s->kernel, panel, all);
+    } else {
+        start_from_gates(sum[0], 1, s, panel[0], 0);
+        start_from_gates(sum[1], 1, s, panel[1], 0);
+    }
+    accumulate_both(sum, s->h[0], s->recurrent, panel, depth);
+    finish_step(sum[0], 1, s, panel[0], 0);
+    finish_step(sum[1], 1, s, panel[1], 0);
 }
 
 /* ---- Tiles over a range ------------------------------------------------ */
@@ -518,11 +577,25 @@ static void product_block(const struct cpu_product *p, struct range depth,
     }
 }
 
+static void product_row(const struct cpu_product *p, struct range depth)
+{
+    int64_t panel[2] = { p->first_panel, p->first_panel + 1 };
+
+    for (; panel[1] < p->end_panel; panel[0] += 2, panel[1] += 2)
+        product_pair(p, depth, panel);
+    if (panel[0] < p->end_panel)
+        product_tile(p, depth, panel[0], 0, 1);
+}
+
 static void product(const struct cpu_product *p)
 {
-    struct range depth = { 0, 0 }, block = { 0, 0 };
+    struct range depth = { 0, p->matrix->depth }, block = { 0, 0 };
 
-    while (next_depth(&depth, p->matrix->depth))
+    if (p->rows == 1) {
+        product_row(p, depth);
+        return;
+    }
+    for (depth.end = 0; next_depth(&depth, p->matrix->depth);)
         for (block.end = 0; next_rows(&block, p->rows, depth);)
             product_block(p, depth, block);
 }
@@ -557,15 +630,17 @@ static void step_block(const struct cpu_step *s, struct range depth,
     }
 }
 
-/* For one sample every instruction between two steps counts. */
 static void step_row(const struct cpu_step *s, struct range depth)
 {
     const int64_t forth = s->descending ? -1 : 1;
-    int64_t panel = s->descending ? s->end_panel - 1 : s->first_panel;
+    const int64_t from = s->descending ? s->end_panel - 1 : s->first_panel;
+    int64_t panel[2] = { from, from + forth };
     int64_t count = s->end_panel - s->first_panel;
 
-    for (; count > 0; count--, panel += forth)
-        step_tile(s, depth, panel, 0, 1);
+    for (; count > 1; count -= 2, panel[0] += 2 * forth, panel[1] += 2 * forth)
+        step_pair(s, depth, panel);
+    if (count > 0)
+        step_tile(s, depth, panel[0], 0, 1);
 }
 
 /*
