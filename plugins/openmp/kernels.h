@@ -436,11 +436,12 @@ INLINE void step_pair(const struct cpu_step *s, struct range depth,
 /* ---- Tiles over a range ------------------------------------------------ */
 
 /*
- * What a level-2 cache is trusted to keep: a panel (or a range of its depth)
- * and a block of rows, each of this size, and the panel that comes next.
+ * What a level-2 cache of 512 KB is trusted to keep: a range of a panel's
+ * depth, the same of the panel that comes next, and a block of rows.
  */
-#define BLOCK_BYTES (256 * 1024)
-#define DEPTH_BLOCK (BLOCK_BYTES / (PANEL * (int64_t)sizeof(float)))
+#define PANEL_BYTES (128 * 1024)
+#define ROWS_BYTES (256 * 1024)
+#define DEPTH_BLOCK (PANEL_BYTES / (PANEL * (int64_t)sizeof(float)))
 
 /* Weights to fetch into the level-2 cache while the tiles of a panel run. */
 struct ahead {
@@ -457,7 +458,7 @@ static bool fetches_ahead(const struct cpu_matrix *matrix, struct range block)
     return block.end - block.first > VF_TILE && matrix->panel_count *
                                                         matrix->depth * PANEL *
                                                         (int64_t)sizeof(float) >
-                                                    2 * BLOCK_BYTES;
+                                                    2 * ROWS_BYTES;
 }
 
 /* The range of `depth` of a panel; nothing beyond the matrix. */
@@ -545,7 +546,7 @@ static bool next_rows(struct range *block, int64_t rows, struct range depth)
     if (rows - block->first > VF_TILE) {
         int64_t tile_bytes =
             (depth.end - depth.first) * VF_TILE * (int64_t)sizeof(float);
-        int64_t end = block->first + (BLOCK_BYTES / tile_bytes + 1) * VF_TILE;
+        int64_t end = block->first + (ROWS_BYTES / tile_bytes + 1) * VF_TILE;
 
         if (end < rows)
             block->end = end;
