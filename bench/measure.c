@@ -68,7 +68,7 @@ static int by_value(const void *a, const void *b)
 
 double bench_ratio(const struct bench_times *times, int of, int to, double part)
 {
-    double ratios[MEASURE_PAIRS];
+    double ratios[MEASURE_PAIRS] = { 0 };
     int i;
 
     for (i = 0; i < times->pairs; i++)
