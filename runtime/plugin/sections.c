@@ -121,12 +121,16 @@ static void device_not_there(cg_device *device)
     if (verdict->device_count == 0)
         out_of_service(device, CELLGATE_NO_DEVICE, "plugin %s %s",
                        device->plugin, verdict->reason);
+    else if (section->match != NULL && section->index == 0)
+        out_of_service(device, CELLGATE_NO_DEVICE,
+                       "no device of plugin %s matches \"%s\" (it has %u)",
+                       device->plugin, section->match, verdict->device_count);
     else if (section->match != NULL)
         out_of_service(device, CELLGATE_NO_DEVICE,
-                       "none of the %u devices of plugin %s is number %lld "
-                       "that matches \"%s\"",
-                       verdict->device_count, device->plugin,
-                       (long long)section->index, section->match);
+                       "plugin %s has no device number %lld (the first is 0) "
+                       "among those that match \"%s\" (it has %u)",
+                       device->plugin, (long long)section->index,
+                       section->match, verdict->device_count);
     else
         out_of_service(device, CELLGATE_NO_DEVICE,
                        "plugin %s has %u devices; index = %lld names none of "

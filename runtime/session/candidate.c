@@ -6,7 +6,7 @@
 
 #include "runtime/session/session.h"
 
-static const char *name_of(const cg_candidate *candidate)
+const char *cg_candidate_name(const cg_candidate *candidate)
 {
     return candidate->device != NULL ? cg_device_name(candidate->device)
                                      : "host";
@@ -33,10 +33,7 @@ static cellgate_status add_named(cellgate_session *session, const char *name,
     cg_device *device = cg_device_table_find(session->table, name);
 
     if (device == NULL && strcmp(name, "host") != 0)
-        return cellgate_fail(error, CELLGATE_NOT_FOUND,
-                             "there is no device '%s'; `cellgate devices` "
-                             "lists those there are",
-                             name);
+        return cg_session_no_such_device(session, name, error);
     add(session, device);
     return CELLGATE_OK;
 }
@@ -85,8 +82,23 @@ static void choice_text(const cellgate_session *session, size_t index,
     snprintf(text, size, "%s", why);
     for (size_t at = 0; at < index; at++)
         if (atomic_load(&session->candidates[at].status) > CELLGATE_OK)
-            append(text, size, "; not ", name_of(&session->candidates[at]),
+            append(text, size, "; not ",
+                   cg_candidate_name(&session->candidates[at]),
                    session->candidates[at].failure);
+}
+
+/* An unusable device's own reason; what fails later is in `cause`. */
+static void keep_failure(cg_candidate *candidate, const cellgate_error *cause)
+{
+    cellgate_device_info info = { .struct_size = sizeof info };
+    const char *why = cause->text;
+
+    if (candidate->device != NULL)
+        cg_device_info_get(candidate->device, &info);
+    if (info.status != CELLGATE_OK && info.reason[0] != '\0')
+        why = info.reason;
+    snprintf(candidate->failure, sizeof candidate->failure, "%.*s",
+             (int)sizeof candidate->failure - 1, why);
 }
 
 static cellgate_status make_placement(cellgate_session *session, size_t index)
@@ -101,8 +113,7 @@ static cellgate_status make_placement(cellgate_session *session, size_t index)
                                  session->variant, reason, session->watchdog,
                                  &candidate->placement, &cause);
     if (status != CELLGATE_OK)
-        snprintf(candidate->failure, sizeof candidate->failure, "%.*s",
-                 (int)sizeof candidate->failure - 1, cause.text);
+        keep_failure(candidate, &cause);
     atomic_store_explicit(&candidate->status, (int)status,
                           memory_order_release);
     return status;
@@ -124,28 +135,12 @@ cellgate_status cg_session_placement(cellgate_session *session, size_t index,
     }
     if (status != CELLGATE_OK)
         return cellgate_fail(error, (cellgate_status)status, "device '%s': %s",
-                             name_of(candidate), candidate->failure);
+                             cg_candidate_name(candidate), candidate->failure);
     *placement = candidate->placement;
     return CELLGATE_OK;
 }
 
 /* ---- Choosing ---------------------------------------------------------- */
-
-static cellgate_status none_usable(const cellgate_session *session,
-                                   cellgate_error *error)
-{
-    char text[400] = "";
-
-    for (size_t at = 0; at < session->candidate_count; at++)
-        append(text, sizeof text, at > 0 ? "; " : "",
-               name_of(&session->candidates[at]),
-               session->candidates[at].failure);
-    return cellgate_fail(error, CELLGATE_NO_DEVICE,
-                         "no device is usable (%s); `cellgate devices` says "
-                         "more, and the device 'host' is always there",
-                         session->candidate_count > 0 ? text
-                                                      : "none was found");
-}
 
 /* One that's known not to be usable is passed over; one that only fails now is
    an error, unless the settings allow to fall back. */
@@ -161,7 +156,7 @@ static void log_fallback(const cellgate_session *session, size_t index,
 {
     cg_log_line(cg_device_table_log(session->table), CELLGATE_LOG_WARNING,
                 "device '%s' is passed over: %s",
-                name_of(&session->candidates[index]), why);
+                cg_candidate_name(&session->candidates[index]), why);
 }
 
 static bool has_variant(const cg_placement *placement, const char *name)
@@ -178,9 +173,7 @@ static cellgate_status check_variant(const cellgate_session *session,
 {
     if (session->variant == NULL || has_variant(placement, session->variant))
         return CELLGATE_OK;
-    return cellgate_fail(error, CELLGATE_NOT_FOUND,
-                         "device '%s' has no variant '%s' for this model",
-                         cg_placement_name(placement), session->variant);
+    return cg_session_no_such_variant(session, placement, error);
 }
 
 cellgate_status cg_session_choose(cellgate_session *session,
@@ -202,7 +195,7 @@ cellgate_status cg_session_choose(cellgate_session *session,
         if (status == CELLGATE_NO_MEMORY || !may_pass(session, known))
             return cellgate_fail(error, status, "%s", cause.text);
         if (!known)
-            log_fallback(session, at, cause.text);
+            log_fallback(session, at, candidate->failure);
     }
-    return none_usable(session, error);
+    return cg_session_no_device(session, error);
 }

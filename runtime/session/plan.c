@@ -62,10 +62,12 @@ static cellgate_status create(const cg_segment *segment, int64_t batch,
     const cg_engine *engine = segment->engine;
     cellgate_shape shape = { sizeof shape, batch, steps };
     cellgate_plan *plan = NULL;
-    cellgate_status status =
-        engine->ops->plan_create(engine->handle, segment->weights,
-                                 segment->variant.id, &shape, &plan, error);
+    cellgate_status status = cg_segment_fits(segment, &shape, error);
 
+    if (status == CELLGATE_OK)
+        status =
+            engine->ops->plan_create(engine->handle, segment->weights,
+                                     segment->variant.id, &shape, &plan, error);
     if (status != CELLGATE_OK)
         return status;
     entry->plan = plan;
@@ -79,6 +81,15 @@ static bool out_of_memory(cellgate_status status)
     return status == CELLGATE_DEVICE_MEMORY || status == CELLGATE_NO_MEMORY;
 }
 
+static const char *advice(cellgate_status status)
+{
+    if (out_of_memory(status))
+        return " (also after freeing idle plans; use a smaller batch)";
+    if (status == CELLGATE_UNSUPPORTED)
+        return " ([scheduler] fallback = run would try the next device)";
+    return "";
+}
+
 static cellgate_status add(cg_context *context, struct cg_placement *placement,
                            cg_plan_set *set, int64_t batch, int64_t steps,
                            cg_plan_entry **entry, cellgate_error *error)
@@ -90,6 +101,8 @@ static cellgate_status add(cg_context *context, struct cg_placement *placement,
     *entry = vacate(context, set);
     status = create(set->segment, rounded(variant->exact_batch, batch),
                     rounded(variant->exact_steps, steps), *entry, &cause);
+    if (status == CELLGATE_UNSUPPORTED) /* a limit may lie between the two */
+        status = create(set->segment, batch, steps, *entry, &cause);
     if (out_of_memory(status)) {
         cg_context_drop_plans(context);
         cg_placement_drop_plans(placement);
@@ -105,10 +118,7 @@ static cellgate_status add(cg_context *context, struct cg_placement *placement,
                          "%lld: %s%s",
                          cg_device_name(context->engine->device),
                          set->segment->names, (long long)batch,
-                         (long long)steps, cause.text,
-                         out_of_memory(status) ? " (also after freeing idle "
-                                                 "plans; use a smaller batch)"
-                                               : "");
+                         (long long)steps, cause.text, advice(status));
 }
 
 static cellgate_status set_for(cg_context *context, const cg_segment *segment,

@@ -78,16 +78,79 @@ static bool convertible(int32_t from, int32_t to)
     return to == CELLGATE_F32 || to == CELLGATE_I32;
 }
 
+/* An axis that the model leaves open by the name that it has there. */
+static void shape_text(char *text, size_t size, const int64_t *extents,
+                       int32_t rank)
+{
+    static const char *const open[] = { "batch", "steps" };
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (int32_t axis = 0; axis < rank && used < size; axis++) {
+        const char *comma = axis > 0 ? ", " : "";
+
+        if (extents[axis] == CG_UNKNOWN && axis < 2)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", comma,
+                                     open[axis]);
+        else
+            used += (size_t)snprintf(text + used, size - used, "%s%lld", comma,
+                                     (long long)extents[axis]);
+    }
+}
+
+/* Whether extents[0 .. rank - first) are what the value has from axis `first`
+   on. */
+static bool fits(const int64_t *extents, const cg_value *value, int32_t first)
+{
+    for (int32_t axis = first; axis < value->rank; axis++)
+        if (value->shape[axis] != CG_UNKNOWN &&
+            value->shape[axis] != extents[axis - first])
+            return false;
+    return true;
+}
+
+/* What was probably meant, and how to give it; "" if that is not plain. */
+static const char *shape_advice(const cellgate_tensor *tensor,
+                                const cg_value *value)
+{
+    int64_t swapped[CELLGATE_MAX_RANK];
+
+    if (tensor->rank == value->rank - 1 && fits(tensor->shape, value, 1))
+        return "; one sample, too, needs a batch axis, of 1";
+    if (tensor->rank != value->rank || value->rank < 2)
+        return "";
+    memcpy(swapped, tensor->shape, sizeof swapped);
+    swapped[0] = tensor->shape[1];
+    swapped[1] = tensor->shape[0];
+    return fits(swapped, value, 0)
+               ? "; it would with the first two axes swapped"
+               : "";
+}
+
+static cellgate_status wrong_shape(const cellgate_tensor *tensor,
+                                   const cg_value *value, cellgate_error *error)
+{
+    char got[180], wanted[180];
+
+    shape_text(wanted, sizeof wanted, value->shape, value->rank);
+    if (tensor->rank < 0 || tensor->rank > CELLGATE_MAX_RANK)
+        return cellgate_fail(error, CELLGATE_BAD_SHAPE,
+                             "input '%s' has %d axes; the model takes (%s)",
+                             value->name, (int)tensor->rank, wanted);
+    shape_text(got, sizeof got, tensor->shape, tensor->rank);
+    return cellgate_fail(error, CELLGATE_BAD_SHAPE,
+                         "input '%s' has shape (%s); the model takes (%s)%s",
+                         value->name, got, wanted, shape_advice(tensor, value));
+}
+
 static cellgate_status check_extents(const cellgate_tensor *tensor,
                                      const cg_value *value,
                                      cellgate_error *error)
 {
     if (tensor->rank != value->rank)
-        return cellgate_fail(error, CELLGATE_BAD_SHAPE,
-                             "input '%s' has %d axes; the model takes %d",
-                             value->name, (int)tensor->rank, (int)value->rank);
+        return wrong_shape(tensor, value, error);
     for (int32_t axis = 0; axis < value->rank; axis++) {
-        int64_t wanted = value->shape[axis], got = tensor->shape[axis];
+        int64_t got = tensor->shape[axis];
 
         if (got < 0 || (axis == 0 && got == 0))
             return cellgate_fail(error, CELLGATE_BAD_SHAPE,
@@ -100,13 +163,9 @@ static cellgate_status check_extents(const cellgate_tensor *tensor,
                                  "input '%s': %s is %lld; no axis may be "
                                  "larger than memory can be",
                                  value->name, place_of(axis), (long long)got);
-        if (wanted != CG_UNKNOWN && wanted != got)
-            return cellgate_fail(error, CELLGATE_BAD_SHAPE,
-                                 "input '%s': %s is %lld; the model takes %lld",
-                                 value->name, place_of(axis), (long long)got,
-                                 (long long)wanted);
     }
-    return CELLGATE_OK;
+    return fits(tensor->shape, value, 0) ? CELLGATE_OK
+                                         : wrong_shape(tensor, value, error);
 }
 
 static int64_t elements(const cellgate_tensor *tensor)
@@ -266,18 +325,6 @@ cellgate_status cg_request_shapes(const cellgate_request *request,
 }
 
 /* ---- Outputs ----------------------------------------------------------- */
-
-static void shape_text(char *text, size_t size, const int64_t *extents,
-                       int32_t rank)
-{
-    size_t used = 0;
-
-    text[0] = '\0';
-    for (int32_t axis = 0; axis < rank && used < size; axis++)
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s%lld",
-                             axis > 0 ? ", " : "", (long long)extents[axis]);
-}
 
 static cellgate_status check_output(const cellgate_tensor *output,
                                     const cg_value *value,

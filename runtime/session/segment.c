@@ -98,16 +98,36 @@ static void op_set_weights(cg_any_op *op, const cg_node *node)
     }
 }
 
-static cellgate_status variant_at(const cg_segment *segment, uint32_t index,
-                                  cellgate_variant *variant,
-                                  cellgate_error *error)
+cellgate_status cg_segment_variant(const cg_segment *segment,
+                                   const cellgate_shape *shape, uint32_t index,
+                                   cellgate_variant *variant,
+                                   cellgate_error *error)
 {
     const cg_engine *engine = segment->engine;
 
     memset(variant, 0, sizeof *variant);
     variant->struct_size = sizeof *variant;
-    return engine->ops->support(engine->handle, &segment->chain, NULL, index,
-                                variant, error);
+    return engine->ops->support(engine->handle, &segment->question, shape,
+                                index, variant, error);
+}
+
+cellgate_status cg_segment_fits(const cg_segment *segment,
+                                const cellgate_shape *shape,
+                                cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+    cellgate_variant variant;
+
+    for (uint32_t index = 0; status == CELLGATE_OK; index++) {
+        status = cg_segment_variant(segment, shape, index, &variant, error);
+        if (status == CELLGATE_OK && variant.id == segment->variant.id)
+            return CELLGATE_OK;
+    }
+    if (status == CELLGATE_END)
+        return cellgate_refuse(error, CELLGATE_REASON_SHAPE,
+                               "its variant %s is not offered at this shape",
+                               segment->variant.name);
+    return status;
 }
 
 /* A variant asked for by name may have any numeric class; else float32 only.
@@ -130,7 +150,7 @@ static cellgate_status find_variant(cg_segment *segment, const char *name,
     cellgate_variant variant;
 
     for (uint32_t index = 0; status == CELLGATE_OK; index++) {
-        status = variant_at(segment, index, &variant, error);
+        status = cg_segment_variant(segment, NULL, index, &variant, error);
         if (status != CELLGATE_OK ||
             !variant_fits(segment->engine, name, &variant))
             continue;
@@ -216,8 +236,8 @@ static cellgate_status segment_init(cg_segment *segment, const cg_graph *graph,
 {
     segment->nodes = malloc(count * sizeof *nodes);
     segment->names = join_names(graph, nodes, count);
-    segment->ops = calloc(count, sizeof *segment->ops);
-    segment->op_list = calloc(count, sizeof *segment->op_list);
+    segment->ops = calloc(2 * count, sizeof *segment->ops);
+    segment->op_list = calloc(2 * count, sizeof *segment->op_list);
     segment->reason = calloc(1, 1);
     if (segment->nodes == NULL || segment->names == NULL ||
         segment->ops == NULL || segment->op_list == NULL ||
@@ -228,13 +248,15 @@ static cellgate_status segment_init(cg_segment *segment, const cg_graph *graph,
     segment->x = graph->nodes[nodes[0]].inputs[0];
     segment->rows = graph->nodes[nodes[0]].kind != CG_EMBEDDING &&
                     graph->model->values[segment->x].rank == 2;
-    for (size_t at = 0; at < count; at++) {
-        op_init(&segment->ops[at], graph, &graph->nodes[nodes[at]]);
+    for (size_t at = 0; at < 2 * count; at++) {
+        op_init(&segment->ops[at], graph, &graph->nodes[nodes[at % count]]);
         segment->op_list[at] = &segment->ops[at].head;
     }
     segment->chain.struct_size = sizeof segment->chain;
     segment->chain.op_count = (uint32_t)count;
     segment->chain.ops = segment->op_list;
+    segment->question = segment->chain;
+    segment->question.ops = segment->op_list + count;
     results_init(segment, graph);
     return CELLGATE_OK;
 }

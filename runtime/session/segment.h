@@ -41,9 +41,10 @@ typedef struct cg_segment {
     /* The LSTM that the sequence result owes its masked steps to; -1: none. */
     int64_t shaping_lstm;
     bool zero_last; /* LAST of masked rows is set to zero */
-    cg_any_op *ops;
+    cg_any_op *ops; /* those of `chain`, then those of `question` */
     const cellgate_op **op_list;
     cellgate_segment chain;
+    cellgate_segment question; /* the chain without weights, for support() */
     cellgate_variant variant;
     cellgate_weights *weights;
     const cg_engine *engine;
@@ -57,6 +58,17 @@ cellgate_status cg_segment_create(const cg_graph *graph,
                                   const cg_engine *engine, const size_t *nodes,
                                   size_t count, cg_segment **segment,
                                   cellgate_error *error);
+/* Variant number `index` of the segment on its device, at this shape (NULL: at
+   any); END after the last. */
+cellgate_status cg_segment_variant(const cg_segment *segment,
+                                   const cellgate_shape *shape, uint32_t index,
+                                   cellgate_variant *variant,
+                                   cellgate_error *error);
+/* Whether the device takes the segment's variant at this shape, or UNSUPPORTED
+   with its reason. */
+cellgate_status cg_segment_fits(const cg_segment *segment,
+                                const cellgate_shape *shape,
+                                cellgate_error *error);
 /* Uploads the weights; the slow part. */
 cellgate_status cg_segment_prepare(cg_segment *segment, cellgate_error *error);
 void cg_segment_destroy(cg_segment *segment);

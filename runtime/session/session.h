@@ -40,6 +40,9 @@ struct cellgate_session {
 
 /* ---- candidate.c ------------------------------------------------------- */
 
+/* "host", or the device's name. */
+const char *cg_candidate_name(const cg_candidate *candidate);
+
 /*
  * Lists the candidates: the device of that name, or all of the table, and then
  * those that a failing run may fall back to. NOT_FOUND: no such device.
@@ -57,5 +60,18 @@ cellgate_status cg_session_choose(cellgate_session *session,
 cellgate_status cg_session_placement(cellgate_session *session, size_t index,
                                      cg_placement **placement,
                                      cellgate_error *error);
+
+/* ---- no_device.c: errors that say what there is, and what to do ---------- */
+
+/* NO_DEVICE: no candidate is usable. */
+cellgate_status cg_session_no_device(const cellgate_session *session,
+                                     cellgate_error *error);
+/* NOT_FOUND: the device or the variant that the application named. */
+cellgate_status cg_session_no_such_device(const cellgate_session *session,
+                                          const char *name,
+                                          cellgate_error *error);
+cellgate_status cg_session_no_such_variant(const cellgate_session *session,
+                                           const cg_placement *placement,
+                                           cellgate_error *error);
 
 #endif

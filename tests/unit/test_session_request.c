@@ -97,16 +97,31 @@ static void wrong_shapes_are_named(void **state)
     make(&request);
     x->rank = 2;
     refused(with.session, &request.request, CELLGATE_BAD_SHAPE,
-            "input 'x_0' has 2 axes; the model takes 3");
+            "input 'x_0' has shape (2, 5); the model takes (batch, 5, 3)");
     x->rank = 3;
     x->shape[1] = 4;
     refused(with.session, &request.request, CELLGATE_BAD_SHAPE,
-            "input 'x_0': axis 1 is 4; the model takes 5");
+            "input 'x_0' has shape (2, 4, 3); the model takes (batch, 5, 3)");
     x->shape[1] = 5;
     x->shape[2] = 2;
     refused(with.session, &request.request, CELLGATE_BAD_SHAPE,
-            "axis 2 is 2; the model takes 3");
+            "has shape (2, 5, 2); the model takes (batch, 5, 3)");
     x->shape[2] = 3;
+    x->shape[0] = 5;
+    x->shape[1] = 2;
+    refused(with.session, &request.request, CELLGATE_BAD_SHAPE,
+            "has shape (5, 2, 3); the model takes (batch, 5, 3); it would with "
+            "the first two axes swapped");
+    x->shape[1] = 3;
+    x->rank = 2;
+    refused(with.session, &request.request, CELLGATE_BAD_SHAPE,
+            "one sample, too, needs a batch axis");
+    x->rank = CELLGATE_MAX_RANK + 1;
+    refused(with.session, &request.request, CELLGATE_BAD_SHAPE,
+            "has 9 axes; the model takes (batch, 5, 3)");
+    x->rank = 3;
+    x->shape[0] = 2;
+    x->shape[1] = 5;
     x->shape[0] = 0;
     refused(with.session, &request.request, CELLGATE_BAD_SHAPE,
             "batch is 0; it must be at least 1");
@@ -461,13 +476,23 @@ static void wrong_names_are_told(void **state)
     assert_int_equal(cellgate_session_create(with.runtime, with.model, &options,
                                              &session, &error),
                      CELLGATE_NOT_FOUND);
-    assert_non_null(strstr(error.text, "no device 'gpu'"));
+    /* The plugins of the tree, beside those with sections, in any number. */
+    assert_non_null(
+        strstr(error.text, "no device 'gpu'; there are cpu, card, "));
+    assert_non_null(strstr(error.text, "host"));
     options.device = "cpu";
     options.variant = "t99";
     assert_int_equal(cellgate_session_create(with.runtime, with.model, &options,
                                              &session, &error),
                      CELLGATE_NOT_FOUND);
     assert_non_null(strstr(error.text, "no variant 't99'"));
+    assert_non_null(strstr(error.text, "it has 't1'"));
+    options.device = "host";
+    options.variant = "t1";
+    assert_int_equal(cellgate_session_create(with.runtime, with.model, &options,
+                                             &session, &error),
+                     CELLGATE_NOT_FOUND);
+    assert_non_null(strstr(error.text, "it has none"));
     assert_int_equal(
         cellgate_session_create(NULL, with.model, NULL, &session, &error),
         CELLGATE_INVALID);
@@ -484,10 +509,26 @@ static void no_device_at_all_is_told(void **state)
     assert_int_equal(
         cellgate_session_create(runtime, with.model, NULL, &session, &error),
         CELLGATE_NO_DEVICE);
-    assert_non_null(strstr(error.text, "none: "));
+    assert_non_null(strstr(error.text, "none: no plugin named absent"));
     session = rig_session(runtime, with.model, "host", NULL);
     cellgate_runtime_destroy(runtime); /* the session keeps what it needs */
     cellgate_session_destroy(session);
+}
+
+/* Without a section there is no device to blame: the plugins are named. */
+static void plugins_left_out_are_told(void **state)
+{
+    cellgate_runtime *runtime = rig_runtime("[cellgate]\nunlisted = no\n");
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cellgate_session *session;
+
+    (void)state;
+    assert_int_equal(
+        cellgate_session_create(runtime, with.model, NULL, &session, &error),
+        CELLGATE_NO_DEVICE);
+    assert_non_null(strstr(error.text, "unlisted = no"));
+    assert_non_null(strstr(error.text, ".so: "));
+    cellgate_runtime_destroy(runtime);
 }
 
 /* A device that cannot be used is passed over, and the report says so. */
@@ -559,6 +600,7 @@ int main(void)
         cmocka_unit_test(longer_structs_are_read_up_to_what_is_known),
         cmocka_unit_test(wrong_names_are_told),
         cmocka_unit_test(no_device_at_all_is_told),
+        cmocka_unit_test(plugins_left_out_are_told),
         cmocka_unit_test(unusable_devices_are_passed_over),
         cmocka_unit_test(a_session_outlives_what_it_was_made_of),
     };
