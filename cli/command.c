@@ -57,13 +57,17 @@ bool cli_parse(const cli_command *command, int argc, const char **argv,
           NULL },
         POPT_TABLEEND
     };
-    struct poptOption none[] = { POPT_TABLEEND };
-    struct poptOption table[] = { { NULL, '\0', POPT_ARG_INCLUDE_TABLE,
-                                    own != NULL ? own : none, 0,
-                                    "Options:", NULL },
-                                  { NULL, '\0', POPT_ARG_INCLUDE_TABLE, common,
-                                    0, "Options of every command:", NULL },
-                                  POPT_TABLEEND };
+    struct poptOption shared_table = {
+        NULL,   '\0', POPT_ARG_INCLUDE_TABLE,
+        common, 0,    own != NULL ? "Common options:" : "Options:",
+        NULL
+    };
+    struct poptOption own_table = {
+        NULL, '\0', POPT_ARG_INCLUDE_TABLE, own, 0, "Options:", NULL
+    };
+    struct poptOption end = POPT_TABLEEND;
+    struct poptOption table[] = { own != NULL ? own_table : shared_table,
+                                  own != NULL ? shared_table : end, end };
     char name[64];
     int option;
 

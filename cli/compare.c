@@ -21,8 +21,8 @@ static cellgate_status find_output(const cellgate_model *model,
          ++*index)
         if (strcmp(info.name, name) == 0)
             return CELLGATE_OK;
-    return cli_error(error, CELLGATE_NOT_FOUND, "the model has no output '%s'",
-                     name);
+    return cli_no_such_value(model, cellgate_model_output_get, "output", name,
+                             error);
 }
 
 static bool same_shape(const cellgate_tensor *a, const cellgate_tensor *b)
@@ -33,6 +33,21 @@ static bool same_shape(const cellgate_tensor *a, const cellgate_tensor *b)
         if (a->shape[axis] != b->shape[axis])
             return false;
     return a->rank == b->rank;
+}
+
+static cellgate_status wrong_shape(const cli_source *source, const char *name,
+                                   const cellgate_tensor *output,
+                                   const cellgate_tensor *expected,
+                                   cellgate_error *error)
+{
+    char got[160], wanted[160];
+
+    cli_shape_text(got, sizeof got, output->rank, output->shape);
+    cli_shape_text(wanted, sizeof wanted, expected->rank, expected->shape);
+    return cli_error(error, CELLGATE_BAD_SHAPE,
+                     "%s: the array has shape %s; output '%s', which is to be "
+                     "compared with it, has %s",
+                     source->file, wanted, name, got);
 }
 
 static double difference(double output, double expected)
@@ -89,10 +104,7 @@ static cellgate_status compare_one(const cellgate_model *model,
         status = cli_source_tensor(&source, info.name, &expected, error);
     if (status == CELLGATE_OK && !same_shape(&outputs[place], &expected))
         status =
-            cli_error(error, CELLGATE_BAD_SHAPE,
-                      "what output '%s' is to be compared with has another "
-                      "shape",
-                      info.name);
+            wrong_shape(&source, info.name, &outputs[place], &expected, error);
     if (status == CELLGATE_OK) {
         comparison = compare_tensors(&outputs[place], &expected);
         if (!(comparison.relative <= worst->relative) || worst->magnitude == 0)

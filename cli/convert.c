@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <stdio.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "cli/command.h"
+
+static bool ends_in(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+
+    return length > tail && strcmp(text + length - tail, end) == 0;
+}
 
 static int convert(const cli_shared *shared, const char *from, const char *to)
 {
@@ -11,6 +19,11 @@ static int convert(const cli_shared *shared, const char *from, const char *to)
     cellgate_model *model = NULL;
     int exit_code = CLI_OK;
 
+    if (!ends_in(to, ".safetensors"))
+        return cli_report(CLI_USAGE,
+                          "%s: the name has to end in .safetensors, the only "
+                          "format that convert writes",
+                          to);
     if (cellgate_model_load(from, &model, &error) != CELLGATE_OK ||
         cellgate_model_save(model, to, &error) != CELLGATE_OK)
         exit_code = cli_fail(&error);

@@ -6,13 +6,11 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/source.h"
 
 /* ---- The model --------------------------------------------------------- */
 
-typedef cellgate_status value_getter(const cellgate_model *model, size_t index,
-                                     cellgate_value_info *info);
-
-static json_t *values_json(const cellgate_model *model, value_getter *get)
+static json_t *values_json(const cellgate_model *model, cli_value_getter *get)
 {
     json_t *array = json_array();
     cellgate_value_info info = { .struct_size = sizeof info };
@@ -27,7 +25,7 @@ static json_t *values_json(const cellgate_model *model, value_getter *get)
 }
 
 static void print_values(const cellgate_model *model, const char *what,
-                         value_getter *get)
+                         cli_value_getter *get)
 {
     cellgate_value_info info = { .struct_size = sizeof info };
     char shape[160];
@@ -72,7 +70,8 @@ static void print_nodes(const cellgate_model *model)
                info.kind, shape, info.parameters, info.operations, info.detail);
         parameters += info.parameters;
     }
-    printf("%" PRId64 " parameters; operations are a row and step, or a row\n",
+    printf("%" PRId64 " parameters; operations: for a row and step, where the "
+           "node has steps\n",
            parameters);
 }
 
@@ -101,10 +100,15 @@ static void print_segments(const char *device, const cellgate_session *session)
 
     printf("\nOn %s:\n", device);
     for (i = 0; cellgate_session_segment_get(session, i, &info) == CELLGATE_OK;
-         i++)
+         i++) {
+        /* Why it is on the device that was asked for needs no words. */
+        bool elsewhere = strcmp(info.device, device) != 0;
+
         printf("  %s%s%s: %s%s%s\n", info.device,
                info.variant[0] != '\0' ? " " : "", info.variant, info.nodes,
-               info.reason[0] != '\0' ? "; " : "", info.reason);
+               elsewhere && info.reason[0] != '\0' ? "; " : "",
+               elsewhere ? info.reason : "");
+    }
 }
 
 /* One device's answer, printed or (with `array`) collected. */

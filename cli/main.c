@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +27,7 @@ static void print_commands(FILE *to)
           to);
 }
 
-int main(int argc, const char **argv)
+static int dispatch(int argc, const char **argv)
 {
     size_t i;
 
@@ -46,6 +47,19 @@ int main(int argc, const char **argv)
         if (strcmp(argv[1], commands[i]->name) == 0)
             return commands[i]->main(commands[i], argc - 1, argv + 1);
     return cli_report(CLI_USAGE,
-                      "there is no command '%s'; cellgate --help lists them",
+                      "there is no command '%s'; there are run, inspect, "
+                      "devices, convert and conform (cellgate --help)",
                       argv[1]);
+}
+
+/* What was printed may still wait for room on a full disk. */
+int main(int argc, const char **argv)
+{
+    int exit_code = dispatch(argc, argv);
+
+    errno = 0;
+    if ((fflush(stdout) != 0 || ferror(stdout)) && exit_code == CLI_OK)
+        return cli_report(CLI_FILE, "cannot write to standard output: %s",
+                          errno != 0 ? strerror(errno) : "not all was written");
+    return exit_code;
 }

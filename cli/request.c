@@ -29,9 +29,8 @@ static cellgate_status find_input(const cellgate_model *model, const char *name,
             *index = i;
             return CELLGATE_OK;
         }
-    return cli_error(error, CELLGATE_NOT_FOUND,
-                     "the model has no input '%s'; cellgate inspect lists them",
-                     name);
+    return cli_no_such_value(model, cellgate_model_input_get, "input", name,
+                             error);
 }
 
 /* ---- Inputs ------------------------------------------------------------ */
@@ -56,9 +55,6 @@ static cellgate_status take_by_name(cli_request *request,
         if (tensor->data == NULL && cli_source_tensor(source, info.name, tensor,
                                                       &ignored) == CELLGATE_OK)
             ++*taken;
-        else if (tensor->data == NULL)
-            memset(tensor, 0, sizeof *tensor);
-        tensor->struct_size = sizeof *tensor;
     }
     return CELLGATE_OK;
 }
@@ -122,34 +118,51 @@ static cellgate_status check_complete(const cli_request *request,
 
 /* ---- Lengths and masks -------------------------------------------------- */
 
-static int32_t *to_lengths(const cellgate_tensor *tensor)
+/* The run checks them against the number of steps. */
+static cellgate_status to_lengths(const cellgate_tensor *tensor,
+                                  const char *file, int32_t **lengths,
+                                  cellgate_error *error)
 {
     size_t i, count = cli_tensor_count(tensor);
-    int32_t *lengths = malloc((count + 1) * sizeof *lengths);
+    int32_t *made = malloc((count + 1) * sizeof *made);
 
-    for (i = 0; lengths != NULL && i < count; i++) {
+    if (made == NULL)
+        return cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
+    for (i = 0; i < count; i++) {
         double value = cli_tensor_value(tensor, i);
 
-        /* Anything that is no int32 becomes -1, which the run refuses. */
-        lengths[i] = value >= 0 && value <= INT32_MAX ? (int32_t)value : -1;
+        if (!(value >= 0 && value <= INT32_MAX) || value != (int32_t)value) {
+            free(made);
+            return cli_error(error, CELLGATE_OUT_OF_RANGE,
+                             "%s: the length of row %zu is %.9g; it must be a "
+                             "number of steps",
+                             file, i, value);
+        }
+        made[i] = (int32_t)value;
     }
-    return lengths;
+    *lengths = made;
+    return CELLGATE_OK;
 }
 
-static uint8_t *to_mask(const cellgate_tensor *tensor)
+static cellgate_status to_mask(const cellgate_tensor *tensor, uint8_t **mask,
+                               cellgate_error *error)
 {
     size_t i, count = cli_tensor_count(tensor);
-    uint8_t *mask = malloc(count + 1);
 
-    for (i = 0; mask != NULL && i < count; i++)
-        mask[i] = cli_tensor_value(tensor, i) != 0;
-    return mask;
+    *mask = malloc(count + 1);
+    if (*mask == NULL)
+        return cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
+    for (i = 0; i < count; i++)
+        (*mask)[i] = cli_tensor_value(tensor, i) != 0;
+    return CELLGATE_OK;
 }
 
-static cellgate_status check_extent(const cellgate_tensor *given,
+static cellgate_status check_extent(const char *file,
+                                    const cellgate_tensor *given,
                                     const cellgate_tensor *input, int32_t rank,
                                     const char *what, cellgate_error *error)
 {
+    char got[160], whole[160], wanted[160];
     int32_t axis;
     bool fits = given->rank == rank && input->rank >= rank;
 
@@ -157,10 +170,18 @@ static cellgate_status check_extent(const cellgate_tensor *given,
         fits = given->shape[axis] == input->shape[axis];
     if (fits)
         return CELLGATE_OK;
+    cli_shape_text(got, sizeof got, given->rank, given->shape);
+    cli_shape_text(whole, sizeof whole, input->rank, input->shape);
+    if (input->rank < rank)
+        return cli_error(error, CELLGATE_BAD_SHAPE,
+                         "%s: %s cannot be given for an input of shape %s, "
+                         "which has no steps",
+                         file, what, whole);
+    cli_shape_text(wanted, sizeof wanted, rank, input->shape);
     return cli_error(error, CELLGATE_BAD_SHAPE,
-                     "%s must have the first %" PRId32
-                     " extent%s of the input they belong to",
-                     what, rank, rank == 1 ? "" : "s");
+                     "%s: %s of shape %s for an input of shape %s; it must be "
+                     "%s",
+                     file, what, got, whole, wanted);
 }
 
 static cellgate_status take_valid(cli_request *request, const char *text,
@@ -181,21 +202,21 @@ static cellgate_status take_valid(cli_request *request, const char *text,
         status = cli_source_tensor(&source, is_mask ? "mask" : "lengths",
                                    &tensor, error);
     if (status == CELLGATE_OK)
-        status = check_extent(&tensor, &request->inputs[index].tensor,
-                              is_mask ? 2 : 1, what, error);
+        status =
+            check_extent(source.file, &tensor, &request->inputs[index].tensor,
+                         is_mask ? 2 : 1, what, error);
     if (status == CELLGATE_OK &&
         (request->lengths[index] != NULL || request->masks[index] != NULL))
         status =
             cli_error(error, CELLGATE_INVALID,
                       "give lengths or a mask for an input, and only once");
     if (status == CELLGATE_OK && is_mask)
-        request->inputs[index].mask = request->masks[index] = to_mask(&tensor);
+        status = to_mask(&tensor, &request->masks[index], error);
     else if (status == CELLGATE_OK)
-        request->inputs[index].lengths = request->lengths[index] =
-            to_lengths(&tensor);
-    if (status == CELLGATE_OK && request->lengths[index] == NULL &&
-        request->masks[index] == NULL)
-        status = cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
+        status =
+            to_lengths(&tensor, source.file, &request->lengths[index], error);
+    request->inputs[index].mask = request->masks[index];
+    request->inputs[index].lengths = request->lengths[index];
     cli_source_finish(&source);
     return status;
 }

@@ -63,6 +63,25 @@ static cellgate_status repeat(run_state *state, int count,
     return status;
 }
 
+/* Before anything runs; cellgate_arrays_write() would refuse it after. */
+static cellgate_status check_output_name(const cellgate_model *model,
+                                         const char *path,
+                                         cellgate_error *error)
+{
+    size_t length = strlen(path), count = cellgate_model_output_count(model);
+    const char *end = length > 4 ? path + length - 4 : path;
+
+    if (strcmp(end, ".npz") == 0 || (strcmp(end, ".npy") == 0 && count == 1))
+        return CELLGATE_OK;
+    if (strcmp(end, ".npy") == 0)
+        return cli_error(error, CELLGATE_INVALID,
+                         "--output %s: a .npy file holds one array, and the "
+                         "model has %zu outputs; name it .npz",
+                         path, count);
+    return cli_error(error, CELLGATE_INVALID,
+                     "--output %s: the name has to end in .npy or .npz", path);
+}
+
 static cellgate_status run_all(run_state *state, const cli_shared *shared,
                                const run_options *options, const char *path,
                                cellgate_error *error)
@@ -73,6 +92,8 @@ static cellgate_status run_all(run_state *state, const cli_shared *shared,
     session.device = options->device;
     session.variant = options->variant;
     status = cellgate_model_load(path, &state->model, error);
+    if (status == CELLGATE_OK && options->output != NULL)
+        status = check_output_name(state->model, options->output, error);
     if (status == CELLGATE_OK)
         status =
             cli_request_init(&state->request, state->model, options->inputs,
@@ -235,7 +256,8 @@ static void print_summary(FILE *to, const run_state *state,
 {
     const cellgate_report *report = &state->report;
 
-    fprintf(to, "device: %s %s (%s)\n", report->device, report->variant,
+    fprintf(to, "device: %s%s%s (%s)\n", report->device,
+            report->variant[0] != '\0' ? " " : "", report->variant,
             report->reason);
     if (report->host_segments > 0)
         fprintf(to, "host ops: %" PRIu32 " of %" PRIu32 " segments\n",
@@ -294,7 +316,12 @@ static int run(const cli_shared *shared, const run_options *options,
     if (options->repeat < 1)
         return cli_report(CLI_USAGE, "--repeat takes a number from 1 up");
     if (options->inputs == NULL)
-        return cli_report(CLI_USAGE, "run needs --input FILE");
+        return cli_report(CLI_USAGE,
+                          "run needs --input FILE; cellgate inspect "
+                          "%s lists the model's inputs",
+                          path);
+    if (!(options->tolerance >= 0))
+        return cli_report(CLI_USAGE, "--tolerance takes a number from 0 up");
     memset(&state, 0, sizeof state);
     if (run_all(&state, shared, options, path, &error) == CELLGATE_OK)
         exit_code = show(&state, shared, options, path);

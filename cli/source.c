@@ -79,25 +79,43 @@ cellgate_status cli_source_tensor(const cli_source *source, const char *wanted,
                                   cellgate_error *error)
 {
     const char *asked = source->array != NULL ? source->array : wanted;
+    cellgate_tensor found = { .struct_size = sizeof found };
     const char *name;
     char names[256];
     size_t i;
 
     for (i = 0;
-         cellgate_arrays_get(source->arrays, i, &name, tensor) == CELLGATE_OK;
+         cellgate_arrays_get(source->arrays, i, &name, &found) == CELLGATE_OK;
          i++)
-        if (asked != NULL && strcmp(name, asked) == 0)
+        if (asked != NULL && strcmp(name, asked) == 0) {
+            *tensor = found;
             return CELLGATE_OK;
+        }
     if (source->array == NULL && cellgate_arrays_count(source->arrays) == 1)
         return cellgate_arrays_get(source->arrays, 0, &name, tensor);
     list_names(source->arrays, names, sizeof names);
     if (source->array != NULL)
-        return cli_error(error, CELLGATE_NOT_FOUND,
-                         "%s: no such array in the file; it has: %s",
-                         source->array, names);
-    return cli_error(error, CELLGATE_NOT_FOUND,
+        return cli_error(error, CELLGATE_BAD_FILE,
+                         "%s: there is no array '%s' in the file; it has: %s",
+                         source->file, source->array, names);
+    return cli_error(error, CELLGATE_BAD_FILE,
                      "%s: name one of its arrays as FILE:ARRAY; it has: %s",
                      source->file, names);
+}
+
+cellgate_status cli_no_such_value(const cellgate_model *model,
+                                  cli_value_getter *get, const char *what,
+                                  const char *name, cellgate_error *error)
+{
+    cellgate_value_info info = { .struct_size = sizeof info };
+    char names[300] = "";
+    size_t i, used = 0;
+
+    for (i = 0; used < sizeof names && get(model, i, &info) == CELLGATE_OK; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                                 i == 0 ? "" : ", ", info.name);
+    return cli_error(error, CELLGATE_INVALID,
+                     "the model has no %s '%s'; it has: %s", what, name, names);
 }
 
 size_t cli_tensor_count(const cellgate_tensor *tensor)

@@ -22,12 +22,23 @@ void cli_source_finish(cli_source *source);
 
 /*
  * The array that the source names; without ARRAY, the one called `wanted`
- * (NULL: none), or the only one. NOT_FOUND lists what the file has. The
+ * (NULL: none), or the only one. BAD_FILE lists what the file has. The
  * tensor's data stay the source's.
  */
 cellgate_status cli_source_tensor(const cli_source *source, const char *wanted,
                                   cellgate_tensor *tensor,
                                   cellgate_error *error);
+
+/*
+ * INVALID: the model has no input or output (`what`, which `get` lists) of that
+ * name.
+ */
+typedef cellgate_status cli_value_getter(const cellgate_model *model,
+                                         size_t index,
+                                         cellgate_value_info *info);
+cellgate_status cli_no_such_value(const cellgate_model *model,
+                                  cli_value_getter *get, const char *what,
+                                  const char *name, cellgate_error *error);
 
 /* Element `index` of a numeric tensor. */
 double cli_tensor_value(const cellgate_tensor *tensor, size_t index);

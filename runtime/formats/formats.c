@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -176,7 +177,13 @@ static cellgate_status load(const char *path, cellgate_model **model,
 static cellgate_status name_file(const char *path, const cellgate_error *inner,
                                  cellgate_status status, cellgate_error *error)
 {
-    if (error != NULL) {
+    size_t length = strlen(path);
+    bool named =
+        strncmp(inner->text, path, length) == 0 && inner->text[length] == ':';
+
+    if (error != NULL && named) {
+        *error = *inner;
+    } else if (error != NULL) {
         const size_t room = sizeof error->text - 160;
 
         (void)cellgate_fail(error, status, "%.*s: %s", (int)room, path,

@@ -9,7 +9,7 @@ export CELLGATE_PLUGIN_PATH="$plugins"
 
 expect 2 cellgate
 expect 2 cellgate runn
-says stderr "no command 'runn'"
+says stderr "no command 'runn'; there are run, "
 expect 2 cellgate run
 expect 2 cellgate run $model.keras
 says stderr "--input"
@@ -42,15 +42,63 @@ head -c 3000 $model.keras >"$work/cut.keras"
 expect 4 cellgate run "$work/cut.keras" --input $model.npz:in0
 says stderr "cut.keras"
 expect 4 cellgate run $model.keras --input "$work/none.npy"
-expect 5 cellgate run $model.keras --input $model.npz:nope
+expect 4 cellgate run $model.keras --input $model.npz:nope
+says stderr "$model.npz: there is no array 'nope'"
 says stderr "in0"
-expect 5 cellgate run $model.keras --input nope=$model.npz:in0
+expect 2 cellgate run $model.keras --input nope=$model.npz:in0
+says stderr "no input 'nope'; it has: input_layer"
+expect 2 cellgate run $model.keras --input $model.npz:in0 \
+  --compare nope=$model.npz:out0
+says stderr "no output 'nope'; it has: dense"
+expect 4 cellgate run $model.keras --input $model.npz:in0 \
+  --compare $model.npz:in0
+says stderr "shape (64, 20, 16); output 'dense'"
+says stderr "(64, 1)"
+# None of the arrays has the name of an input: none is taken for one.
+two=$fixtures/encoder_decoder
+expect 4 cellgate run $two.keras --input $two.npz
+says stderr "name one of its arrays"
 expect 4 cellgate run $model.keras --input $model.npz:out0
-says stderr "input_layer"
-says stderr "2 axes"
+says stderr "'input_layer' has shape (64, 1); the model takes (batch, 20, 16)"
+expect 2 cellgate run $two.keras --input $two.npz:in0
+says stderr "is missing"
+expect 4 cellgate run $model.keras --input $model.npz:in0 --lengths $model.npz:in0
+says stderr "lengths of shape (64, 20, 16)"
+says stderr "it must be (64)"
+# 64 lengths of 2.5.
+{
+  printf '\223NUMPY\001\000\166\000%-117s\n' \
+    "{'descr': '<f4', 'fortran_order': False, 'shape': (64,), }"
+  for _ in 1 2 3 4 5 6 7 8; do
+    for _ in 1 2 3 4 5 6 7 8; do printf '\000\000\040\100'; done
+  done
+} >"$work/halves.npy"
+expect 4 cellgate run $model.keras --input $model.npz:in0 \
+  --lengths "$work/halves.npy"
+says stderr "halves.npy: the length of row 0 is 2.5"
+expect 4 cellgate run $model.keras --input $model.npz:in0 --mask $model.npz:out0
+says stderr "it must be (64, 20)"
 expect 4 cellgate run $model.keras --input $model.npz:in0 --output "$work/no/y.npy"
 expect 2 cellgate run $model.keras --input $model.npz:in0 --output "$work/y.txt"
 says stderr ".npy or .npz"
+states=$fixtures/lstm_states
+expect 2 cellgate run $states.keras --input $states.npz:in0 --output "$work/y.npy"
+says stderr "3 outputs; name it .npz"
+expect 2 cellgate run $model.keras --input $model.npz:in0 --tolerance -1
+expect 2 cellgate convert $model.keras "$work/out.onnx"
+says stderr ".safetensors"
+expect 4 cellgate convert $model.keras "$work/no/out.safetensors"
+says stderr "cellgate: $work/no/out.safetensors: no file can be made"
+if [ -w /dev/full ]; then
+  for command in inspect "run --input $model.npz:in0" \
+    "run --input $model.npz:in0 --json"; do
+    code=0
+    # shellcheck disable=SC2086
+    cellgate $command $model.keras 2>"$work/stderr" >/dev/full || code=$?
+    [ $code -eq 4 ] && pass || fail "$command on a full disk exits with $code"
+    says stderr "cannot write to standard output"
+  done
+fi
 expect 4 cellgate convert "$work/cut.keras" "$work/out.safetensors"
 [ -z "$(find "$work" -name 'out*')" ] && pass || fail "a failed convert left a file"
 embedding=$fixtures/embedding
@@ -58,9 +106,10 @@ expect 0 cellgate run $embedding.keras --input $embedding.npz:in0
 
 # Devices: the one named, or an error; never another.
 expect 5 cellgate run $model.keras --input $model.npz:in0 --device card
-says stderr "card"
+says stderr "no device 'card'; there are openmp:0, host"
 expect 5 cellgate run $model.keras --input $model.npz:in0 --variant t99
-says stderr "t99"
+says stderr "no variant 't99'"
+says stderr "'t1'"
 printf '[device card]\nplugin = vendor\n' >"$work/absent.ini"
 expect 5 cellgate run $model.keras --input $model.npz:in0 --device card \
   --config "$work/absent.ini"
@@ -70,4 +119,30 @@ expect 5 cellgate run $model.keras --input $model.npz:in0 --config "$work/must.i
 says stderr "vendor"
 CELLGATE_PLUGIN_PATH="$work/empty" expect 5 \
   cellgate run $model.keras --input $model.npz:in0
+says stderr "there is no plugin in $work/empty"
+mkdir "$work/junk"
+echo junk >"$work/junk/junk.so"
+CELLGATE_PLUGIN_PATH="$work/junk" expect 5 \
+  cellgate run $model.keras --input $model.npz:in0
+says stderr "no device is usable: junk.so: "
+printf '[cellgate]\nunlisted = no\n' >"$work/nothing.ini"
+expect 5 cellgate run $model.keras --input $model.npz:in0 \
+  --config "$work/nothing.ini"
+says stderr "unlisted = no"
+printf '[cellgate]\nunlisted = no\n[device a]\nplugin = openmp\nmatch = *no such*\n' \
+  >"$work/match.ini"
+expect 5 cellgate run $model.keras --input $model.npz:in0 \
+  --config "$work/match.ini"
+says stderr 'a: no device of plugin openmp matches "*no such*"'
+
+# The conformance suite, through the command: the same exit codes.
+expect 0 cellgate conform --help
+says stdout "Usage: cellgate conform"
+expect 0 cellgate conform -h
+expect 2 cellgate conform
+says stderr "name the plugin"
+expect 2 cellgate conform --no-such-option
+expect 5 cellgate conform "$work/none.so"
+says stderr "none.so: No such file"
+expect 5 cellgate conform "$work/junk/junk.so"
 finish
