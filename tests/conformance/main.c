@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cellgate-conform: tests a device plugin against the contract in
- * cellgate/plugin.h and prints a report for its author.
+ * cellgate-conform, which `cellgate conform` becomes: tests a device plugin
+ * against the contract in cellgate/plugin.h and prints a report for its author.
+ * Exit codes are the command's: 0 passed, 1 failed, 2 wrong command line, 5 the
+ * plugin or its device cannot be used, 6 out of memory.
  */
 #include "config.h"
 
@@ -14,7 +16,7 @@
 #include "tests/conformance/crash.h"
 #include "tests/conformance/suite.h"
 
-enum { OPTION_SET = 1, OPTION_SEED };
+enum { OPTION_SET = 1, OPTION_SEED, OPTION_HELP };
 
 /* Appends key=value; -1 if it isn't of that form. */
 static int add_setting(suite_options *options, const char *text)
@@ -50,19 +52,26 @@ typedef struct raw_options {
     char *variant, *filter, *set, *seed;
 } raw_options;
 
+/* 0: go on; 1: help was printed; -1: wrong, and told. */
 static int take_options(poptContext context, raw_options *raw,
                         suite_options *options)
 {
     int option, result = 0;
 
     while ((option = poptGetNextOpt(context)) > 0) {
+        if (option == OPTION_HELP) {
+            poptPrintHelp(context, stdout, 0);
+            return 1;
+        }
         if (option == OPTION_SET && add_setting(options, raw->set) != 0) {
-            (void)fprintf(stderr, "--set takes key=value, not '%s'\n",
+            (void)fprintf(stderr,
+                          "cellgate conform: --set takes key=value, not '%s'\n",
                           raw->set);
             result = -1;
         }
         if (option == OPTION_SEED && parse_seed(options, raw->seed) != 0) {
-            (void)fprintf(stderr, "--seed takes a number, not '%s'\n",
+            (void)fprintf(stderr,
+                          "cellgate conform: --seed takes a number, not '%s'\n",
                           raw->seed);
             result = -1;
         }
@@ -71,7 +80,7 @@ static int take_options(poptContext context, raw_options *raw,
         raw->set = raw->seed = NULL;
     }
     if (option < -1) {
-        (void)fprintf(stderr, "%s: %s\n",
+        (void)fprintf(stderr, "cellgate conform: %s: %s\n",
                       poptBadOption(context, POPT_BADOPTION_NOALIAS),
                       poptStrerror(option));
         result = -1;
@@ -79,18 +88,40 @@ static int take_options(poptContext context, raw_options *raw,
     return result;
 }
 
+static int check_usage(poptContext context, const raw_options *raw,
+                       const suite_options *options, const char *path)
+{
+    const char *wrong = NULL;
+
+    if (path == NULL && !options->list)
+        wrong = "name the plugin's file";
+    else if (poptPeekArg(context) != NULL)
+        wrong = "one plugin at a time";
+    else if (raw->quick && options->full)
+        wrong = "--quick or --full, not both";
+    else if (raw->device < -1)
+        wrong = "--device takes a number from 0 up";
+    else if (raw->threads < 0)
+        wrong = "--threads takes a number from 0 up";
+    if (wrong != NULL)
+        (void)fprintf(stderr,
+                      "cellgate conform: %s; see cellgate conform "
+                      "--help\n",
+                      wrong);
+    return wrong == NULL;
+}
+
 static int run(poptContext context, raw_options *raw, suite_options *options)
 {
     const char *path;
 
-    if (take_options(context, raw, options) != 0)
-        return 2;
+    int taken = take_options(context, raw, options);
+
+    if (taken != 0)
+        return taken > 0 ? 0 : 2;
     path = poptGetArg(context);
-    if ((path == NULL && !options->list) || poptPeekArg(context) != NULL ||
-        (raw->quick && options->full) || raw->device < -1 || raw->threads < 0) {
-        poptPrintUsage(context, stderr, 0);
+    if (!check_usage(context, raw, options, path))
         return 2;
-    }
     options->path = path;
     options->device = raw->device;
     options->threads = (uint32_t)raw->threads;
@@ -127,13 +158,19 @@ int main(int argc, const char **argv)
           "Print the report as JSON", NULL },
         { "verbose", 'v', POPT_ARG_NONE, &options.verbose, 0,
           "Show all log lines of the plugin", NULL },
-        POPT_AUTOHELP POPT_TABLEEND
+        { "help", 'h', POPT_ARG_NONE, NULL, OPTION_HELP, "Show this help",
+          NULL },
+        POPT_TABLEEND
     };
-    poptContext context =
-        poptGetContext("cellgate-conform", argc, argv, table, 0);
+    char name[] = "cellgate conform"; /* which the user typed, as a rule */
+    poptContext context;
     int status;
 
-    poptSetOtherOptionHelp(context, "[OPTION...] PLUGIN.so");
+    argv[0] = name;
+    context = poptGetContext(name, argc, argv, table, 0);
+    if (context == NULL)
+        return 6;
+    poptSetOtherOptionHelp(context, "PLUGIN.so [OPTION...]");
     status = run(context, &raw, &options);
     for (size_t i = 0; i < options.setting_count; i++) {
         free(options.settings[i].key);

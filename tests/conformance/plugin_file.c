@@ -15,7 +15,7 @@ static int find_entry(plugin_file *plugin, const char *path, char *why,
     void *library, *symbol;
 
     if (absolute == NULL) {
-        (void)snprintf(why, size, "cannot find %s", path);
+        (void)snprintf(why, size, "No such file or directory");
         return -1;
     }
     library = dlopen(absolute, RTLD_NOW | RTLD_LOCAL);

@@ -172,7 +172,7 @@ static int run_suite(suite *s)
                   table->build, s->options->seed, s->options->full);
     run_groups(s, 1);
     if (run_devices(s) != 0)
-        return 2;
+        return SUITE_UNUSABLE;
     plugin_file_close(&s->plugin);
     if (host_outstanding(&s->plugin.host) != 0)
         report_failed(s->report, "lifecycle", NULL, "after finish()",
@@ -199,12 +199,14 @@ int suite_main(const suite_options *options)
         return list_suite(&s);
     s.report = report_create(options->json);
     if (s.report == NULL)
-        return 2;
+        return SUITE_NO_MEMORY;
     if (plugin_file_open(&s.plugin, options->path, options->threads,
-                         options->verbose, why, sizeof why) != 0)
-        (void)fprintf(stderr, "%s: %s\n", options->path, why);
-    else if (check_settings(&s) == 0)
+                         options->verbose, why, sizeof why) != 0) {
+        (void)fprintf(stderr, "cellgate conform: %s: %s\n", options->path, why);
+        status = SUITE_UNUSABLE;
+    } else if (check_settings(&s) == 0) {
         status = run_suite(&s);
+    }
     report_destroy(s.report);
     return status;
 }

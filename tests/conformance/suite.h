@@ -50,7 +50,10 @@ typedef struct suite_group {
 /* The groups in the order in which they run, ended by a NULL name. */
 extern const suite_group suite_groups[];
 
-/* Runs everything. The exit status: 0 passed, 1 failed, 2 not usable. */
+/* Exit statuses beside 0 (passed), 1 (failed) and 2 (wrong options). */
+enum { SUITE_UNUSABLE = 5, SUITE_NO_MEMORY = 6 };
+
+/* Runs everything and returns the exit status. */
 int suite_main(const suite_options *options);
 
 /* ---- For checks --------------------------------------------------------- */
