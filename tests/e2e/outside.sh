@@ -40,6 +40,32 @@ says stdout "mine:"
 expect 0 "$installed" run $model.keras --config "$work/vendor.ini" \
   --device mine --input $model.npz:in0 --compare $model.npz:out0 --json
 json device mine
+
+# A limit on shapes is asked before a plan is made: 64 rows are too many.
+cat >"$work/limit.ini" <<INI
+[cellgate]
+plugin_path = $work/vendor
+
+[device mine]
+plugin = minimal
+max_batch = 48
+INI
+limited="run $model.keras --input $model.npz:in0 --compare $model.npz:out0 --json"
+# shellcheck disable=SC2086
+expect 4 "$installed" $limited --config "$work/limit.ini"
+says stderr "device 'mine' cannot plan lstm for batch 64"
+says stderr "batch 64 is above max_batch = 48"
+printf '\n[scheduler]\nfallback = run\n' >>"$work/limit.ini"
+# shellcheck disable=SC2086
+expect 0 "$installed" $limited --config "$work/limit.ini"
+json device host
+says stdout "above max_batch = 48"
+# The plan's shape is rounded up only where the device takes that too.
+three=$fixtures/lstm_sequences
+sed -i 's/max_batch = 48/max_batch = 3/; /fallback/d' "$work/limit.ini"
+expect 0 "$installed" run $three.keras --config "$work/limit.ini" \
+  --input $three.npz:in0 --compare $three.npz:out0 --json
+json device mine
 [ "$before" = "$(sha256sum "$libdir"/libcellgate.so.*.*.*)" ] && pass ||
   fail "libcellgate changed"
 
@@ -69,6 +95,18 @@ expect 0 ${CC:-cc} "$work/app.c" -o "$work/app" ${CFLAGS:-} ${LDFLAGS:-} \
   $(pkg-config --cflags --libs cellgate)
 expect 0 "$work/app" $model.keras
 says stdout "2 nodes"
+
+# The program of README.md, as it stands there.
+awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$top/README.md" \
+  >"$work/readme.c"
+expect 0 ${CC:-cc} -std=c11 -Wall -Wextra -Werror "$work/readme.c" \
+  -o "$work/readme" ${CFLAGS:-} ${LDFLAGS:-} \
+  $(pkg-config --cflags --libs cellgate)
+cp $model.keras "$work/model.keras"
+cd "$work"
+CELLGATE_CONFIG="$work/vendor.ini" expect 0 "$work/readme"
+says stdout "mine plain: "
+cd "$build"
 
 # What is installed, and what is not.
 for file in bin/cellgate include/cellgate/plugin.h share/man/man1/cellgate.1; do
