@@ -11,11 +11,17 @@
 
 #define MAX_PATH 1024
 
+/* How far weights may unpack: times the file's size, unless they stay below
+   so many bytes. */
+#define UNPACKED_MOST 20
+#define UNPACKED_FREE (1u << 26)
+
 struct cg_h5 {
     hid_t file;
     const void *image;
     size_t size;
-    hsize_t read; /* bytes of the file that datasets took so far */
+    hsize_t read;     /* bytes of the file that datasets took so far */
+    hsize_t unpacked; /* bytes of memory that they fill */
     H5E_auto2_t print;
     void *print_data;
 };
@@ -281,32 +287,71 @@ static cellgate_status check_shape(hid_t dataset, const char *path,
     return status;
 }
 
+static hsize_t count_elements(int32_t rank, const hsize_t *shape)
+{
+    hsize_t elements = 1;
+
+    for (int32_t axis = 0; axis < rank; axis++)
+        if (__builtin_mul_overflow(elements, shape[axis], &elements))
+            return (hsize_t)-1;
+    return elements;
+}
+
+/* HDF5 unpacks whole chunks, and one may be larger than its dataset. */
+static hsize_t chunk_elements(hid_t creation, int32_t rank)
+{
+    hsize_t shape[H5S_MAX_RANK];
+
+    if (H5Pget_layout(creation) != H5D_CHUNKED)
+        return 0;
+    return H5Pget_chunk(creation, H5S_MAX_RANK, shape) == rank
+               ? count_elements(rank, shape)
+               : (hsize_t)-1;
+}
+
 /*
  * A dataset may claim any size without storing a byte of it. The bytes stored
- * must account for the elements (deflate packs 1032 to 1 at best), and those of
- * all datasets together fit into the file.
+ * must account for the elements (deflate packs 1032 to 1 at best).
+ */
+static bool is_stored(hid_t dataset, int32_t rank, hsize_t elements,
+                      hsize_t stored)
+{
+    const hid_t creation = H5Dget_create_plist(dataset);
+    hsize_t chunk, most;
+
+    if (creation < 0)
+        return false;
+    chunk = chunk_elements(creation, rank);
+    most = H5Pget_nfilters(creation) > 0 ? 1100 : 1;
+    (void)H5Pclose(creation);
+    return elements / most <= stored &&
+           (chunk <= elements || chunk <= UNPACKED_FREE / sizeof(float));
+}
+
+/*
+ * The bytes stored of all datasets together fit into the file. Trained weights
+ * hardly pack: what unpacks to many times the file is a bomb.
  */
 static cellgate_status check_storage(cg_h5 *h5, hid_t dataset, const char *path,
                                      int32_t rank, const int64_t *shape,
                                      cellgate_error *error)
 {
     const hsize_t stored = H5Dget_storage_size(dataset);
-    const hid_t creation = H5Dget_create_plist(dataset);
-    const bool packed = creation >= 0 && H5Pget_nfilters(creation) > 0;
-    hsize_t elements = 1;
+    const hsize_t elements = count_elements(rank, (const hsize_t *)shape);
 
-    if (creation >= 0)
-        (void)H5Pclose(creation);
-    for (int32_t axis = 0; axis < rank; axis++)
-        if (__builtin_mul_overflow(elements, (hsize_t)shape[axis], &elements))
-            elements = (hsize_t)-1;
     h5->read += stored < h5->size ? stored : h5->size;
     if (stored > h5->size || h5->read > h5->size ||
-        elements / (packed ? 1100 : 1) > stored)
+        !is_stored(dataset, rank, elements, stored))
         return cellgate_fail(error, CELLGATE_BAD_FILE,
                              "'%s' in model.weights.h5 claims more data than "
                              "the file holds",
                              path);
+    h5->unpacked += elements * sizeof(float);
+    if (h5->unpacked > UNPACKED_FREE && h5->unpacked / UNPACKED_MOST > h5->size)
+        return cellgate_fail(error, CELLGATE_BAD_FILE,
+                             "with '%s', model.weights.h5 unpacks from %zu to "
+                             "%llu bytes: refused as a decompression bomb",
+                             path, h5->size, (unsigned long long)h5->unpacked);
     return CELLGATE_OK;
 }
 

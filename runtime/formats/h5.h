@@ -3,7 +3,10 @@
  * Weights out of an HDF5 file that lies in memory.
  *
  * Only what trained weights need is taken: groups and datasets reached by hard
- * links, of numbers, stored in the file itself. Debian's HDF5 is not thread
+ * links, of numbers, stored in the file itself, that do not unpack to more than
+ * 20 times the file or 64 MiB. The library below is not so strict: bytes damaged
+ * on purpose make HDF5 1.10 read where nothing is, before anything here could
+ * look at them. A damaged zip is found by its checksum; a hostile file is not. Debian's HDF5 is not thread
  * safe, so one reader is open at a time: cg_h5_open() waits for the other one's
  * cg_h5_close(), which the same thread has to call.
  */

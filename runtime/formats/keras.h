@@ -36,8 +36,12 @@
 
 /* Bounds on what a configuration may ask for; real models stay far below. */
 #define CG_KERAS_MAX_DEPTH 16    /* models inside models */
-#define CG_KERAS_MAX_CALLS 65536 /* of layers, all together */
+/* Layers and their calls, all together. A model counts anew each time it is
+   called: a small file can ask for it very often. */
+#define CG_KERAS_MAX_LAYERS 65536
 #define CG_KERAS_MAX_SWEEPS 1024 /* over the layers of a functional model */
+/* Tensors looked up, those of calls that have to wait again and again. */
+#define CG_KERAS_MAX_LOOKUPS (1 << 20)
 #define CG_KERAS_PLACE 256
 
 /* A symbolic tensor: a value of the model and the mask that goes with it. */
@@ -74,7 +78,7 @@ typedef struct cg_keras_reader {
     cg_shape *shapes; /* by value number */
     bool *claimed;    /* a model input that a layer has fixed the dtype of */
     size_t shape_room;
-    size_t calls;
+    size_t layers, lookups; /* see CG_KERAS_MAX_LAYERS, _LOOKUPS */
 } cg_keras_reader;
 
 typedef struct cg_keras_class cg_keras_class;

@@ -62,7 +62,8 @@ static cellgate_status read_wrapped(const cg_keras_layer *outer,
     if (status == CELLGATE_OK)
         status = cg_keras_read_lstm(&inner, suffix, lstm, error);
     /* Keras forces this on both layers, whatever they say. */
-    lstm->zero_masked = lstm->sequences;
+    if (status == CELLGATE_OK)
+        lstm->zero_masked = lstm->sequences;
     return status;
 }
 

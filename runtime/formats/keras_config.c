@@ -23,7 +23,8 @@ typedef struct member_limits {
 } member_limits;
 
 static const member_limits metadata_limits = { 1 << 20, 1000, 1 << 16 };
-static const member_limits config_limits = { 1 << 27, 200, 1 << 20 };
+/* In memory JSON takes up to 50 times its text. */
+static const member_limits config_limits = { 1 << 24, 100, 1 << 20 };
 /* Keras stores without packing, and trained weights hardly pack. */
 static const member_limits weights_limits = { PTRDIFF_MAX / 2, 20, 1 << 26 };
 

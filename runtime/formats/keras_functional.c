@@ -68,6 +68,10 @@ static cellgate_status resolve(void *context, const cg_keras_tensor_name *name,
     const cg_keras_entry *entry = find_entry(to->graph, name->layer);
     int64_t index;
 
+    if (++to->graph->model->reader->lookups > CG_KERAS_MAX_LOOKUPS)
+        return cg_keras_fail(error, CELLGATE_BAD_FILE, to->graph->model,
+                             "its layers are called on too many tensors, or "
+                             "stand in no order in which they can be called");
     if (entry == NULL)
         return cg_keras_fail(error, CELLGATE_BAD_FILE, to->graph->model,
                              "there is no layer '%.60s'", name->layer);

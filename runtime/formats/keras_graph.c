@@ -17,18 +17,30 @@ static cellgate_status no_memory(cellgate_error *error)
 
 /* ---- Layers -------------------------------------------------------------- */
 
+static cellgate_status count_layer(cg_keras_reader *reader,
+                                   cellgate_error *error)
+{
+    if (++reader->layers <= CG_KERAS_MAX_LAYERS)
+        return CELLGATE_OK;
+    return cellgate_fail(error, CELLGATE_BAD_FILE,
+                         "the model has more than %d layers and calls",
+                         CG_KERAS_MAX_LAYERS);
+}
+
 cellgate_status cg_keras_init_layer(cg_keras_graph *graph, size_t number,
                                     cg_keras_layer *layer, char **path,
                                     cellgate_error *error)
 {
     const json_t *json = json_array_get(graph->layers, number);
-    cellgate_status status;
+    cellgate_status status = count_layer(graph->model->reader, error);
 
     *layer = (cg_keras_layer){ .reader = graph->model->reader,
                                .prefix = graph->model->prefix,
                                .depth = graph->model->depth };
-    status = cg_keras_layer_init(layer, json, number, graph->count,
-                                 graph->top ? NULL : graph->model->name, error);
+    if (status == CELLGATE_OK)
+        status =
+            cg_keras_layer_init(layer, json, number, graph->count,
+                                graph->top ? NULL : graph->model->name, error);
     if (status != CELLGATE_OK)
         return status;
     *path = layer->class->flags & CG_KERAS_OPERATION
@@ -50,12 +62,11 @@ cellgate_status cg_keras_run_call(cg_keras_call *call, cellgate_error *error)
 {
     const cg_keras_layer *layer = call->layer;
     const size_t size = strlen(layer->prefix) + strlen(layer->name) + 1;
+    cellgate_status status = count_layer(layer->reader, error);
     char *wanted;
 
-    if (++layer->reader->calls > CG_KERAS_MAX_CALLS)
-        return cellgate_fail(error, CELLGATE_BAD_FILE,
-                             "the model has more than %d layers",
-                             CG_KERAS_MAX_CALLS);
+    if (status != CELLGATE_OK)
+        return status;
     wanted = malloc(size);
     if (wanted == NULL)
         return no_memory(error);

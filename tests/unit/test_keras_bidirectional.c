@@ -154,9 +154,9 @@ static void unlike_layers_are_two_nodes(void **state)
 static void a_reversed_forward_layer(void **state)
 {
     cellgate_model *model = load(
-        WRAPS(", 'layer': " LSTM(", 'go_backwards': true, 'return_sequences': "
-                                 "true") ", 'backward_layer': " LSTM(
-            ", 'return_sequences': true")),
+        WRAPS(", 'layer': " LSTM(
+            ", 'go_backwards': true, 'return_sequences': "
+            "true") ", 'backward_layer': " LSTM(", 'return_sequences': true")),
         weights);
 
     (void)state;
@@ -207,6 +207,12 @@ static void wrong_pairs_are_refused(void **state)
         "LSTM only, not around GRU");
     assert_keras_refuses(WRAPS(""), weights, CELLGATE_UNSUPPORTED,
                          "not around this");
+    /* What was not read is not used: MemorySanitizer or UBSan tell. */
+    assert_keras_refuses(WRAPS(", 'layer': " LAYER("LSTM", "l", "")), weights,
+                         CELLGATE_BAD_FILE, "'units' must be");
+    assert_keras_refuses(
+        WRAPS(", 'layer': " LAYER("LSTM", "l", ", 'units': 2, 'gates': 4")),
+        weights, CELLGATE_UNSUPPORTED, "option 'gates' is not supported");
 }
 
 int main(void)

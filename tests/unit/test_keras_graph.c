@@ -466,6 +466,66 @@ static void calls_cannot_multiply_without_end(void **state)
     free(larger);
 }
 
+/* A model of many layers, none of them called, is itself called often. */
+static void layers_cannot_multiply_without_end(void **state)
+{
+    enum { WIDE = 700, OFTEN = 100, ROOM = 1 << 20 };
+    char *config = malloc(ROOM), *at = config;
+
+    (void)state;
+    assert_non_null(config);
+    at += sprintf(at,
+                  "{'module': 'keras', 'class_name': 'Functional', 'config': {"
+                  "'name': 'f', 'layers': [%s, "
+                  "{'module': 'keras', 'class_name': 'Functional', 'config': {"
+                  "'name': 'm', 'layers': [%s",
+                  ROW("x"), ROW("x"));
+    for (int i = 0; i < WIDE; i++)
+        at += sprintf(at,
+                      ", {'class_name': 'Identity', 'config': {}, 'name': "
+                      "'i%d', 'inbound_nodes': []}",
+                      i);
+    at += sprintf(at, "], 'input_layers': ['x', 0, 0], 'output_layers': "
+                      "['x', 0, 0]}, 'name': 'm', 'inbound_nodes': [");
+    for (int i = 0; i < OFTEN; i++)
+        at += sprintf(at, "%s{'args': [%s]}", i > 0 ? ", " : "", X);
+    at += sprintf(at, "]}], 'input_layers': ['x', 0, 0], 'output_layers': "
+                      "['m', 1, 0]}}");
+    assert_true(at - config < ROOM);
+    assert_keras_refuses(config, dense, CELLGATE_BAD_FILE,
+                         "more than 65536 layers");
+    free(config);
+}
+
+/* A call on many tensors waits for the end of a chain that the file lists
+   backwards: each sweep over the layers looks all of its tensors up again. */
+static void lookups_cannot_multiply_without_end(void **state)
+{
+    enum { WIDE = 1500, LONG = 900, ROOM = 1 << 20 };
+    char *config = malloc(ROOM), *at = config;
+
+    (void)state;
+    assert_non_null(config);
+    at += sprintf(at,
+                  "{'module': 'keras', 'class_name': 'Functional', 'config': {"
+                  "'name': 'f', 'layers': [%s, {'class_name': 'Identity', "
+                  "'config': {}, 'name': 'wide', 'inbound_nodes': [{'args': [",
+                  ROW("c0"));
+    for (int i = 0; i < WIDE; i++)
+        at += sprintf(at, "['c0', 0, 0], ");
+    at += sprintf(at, "['c%d', 0, 0]]}]}", LONG);
+    for (int i = LONG; i > 0; i--)
+        at += sprintf(at,
+                      ", {'class_name': 'Identity', 'config': {}, 'name': "
+                      "'c%d', 'inbound_nodes': [{'args': ['c%d', 0, 0]}]}",
+                      i, i - 1);
+    at += sprintf(at, "], 'input_layers': ['c0', 0, 0], 'output_layers': "
+                      "['wide', 0, 0]}}");
+    assert_true(at - config < ROOM);
+    assert_keras_refuses(config, dense, CELLGATE_BAD_FILE, "too many tensors");
+    free(config);
+}
+
 static void only_models_with_a_structure(void **state)
 {
     (void)state;
@@ -495,6 +555,8 @@ int main(void)
         cmocka_unit_test(functional_models_count_a_call_of_their_own),
         cmocka_unit_test(models_cannot_nest_without_end),
         cmocka_unit_test(calls_cannot_multiply_without_end),
+        cmocka_unit_test(layers_cannot_multiply_without_end),
+        cmocka_unit_test(lookups_cannot_multiply_without_end),
         cmocka_unit_test(only_models_with_a_structure),
     };
     return cmocka_run_group_tests(tests, scratch_folder_setup,
