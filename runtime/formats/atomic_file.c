@@ -62,8 +62,11 @@ static cellgate_status find_target(const char *path, char **target,
     return CELLGATE_OK;
 }
 
-/* Creates a file of a new name in the folder of `target`; -1 and errno. */
-static int create_temporary(const char *target, char **name)
+/*
+ * Creates a file of a new name in the folder of `target`, with permissions as
+ * `mode` and the umask say; -1 and errno.
+ */
+static int create_temporary(const char *target, mode_t mode, char **name)
 {
     static atomic_uint serial;
     size_t folder = folder_length(target);
@@ -84,7 +87,7 @@ static int create_temporary(const char *target, char **name)
         (void)snprintf(text + folder, size - folder,
                        ".cellgate-%016" PRIx64 "-%08x.tmp", stamp,
                        atomic_fetch_add(&serial, 1u) & 0xffffffffu);
-        descriptor = open(text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        descriptor = open(text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
         if (descriptor < 0 && errno != EEXIST)
             break;
     }
@@ -101,7 +104,10 @@ static int create_temporary(const char *target, char **name)
 static cellgate_status open_temporary(cg_atomic_file *file, mode_t mode,
                                       int keep_mode, cellgate_error *error)
 {
-    int descriptor = create_temporary(file->target, &file->temporary);
+    /* Nobody may open it before it has the permissions of the file that it
+       replaces. */
+    int descriptor = create_temporary(file->target, keep_mode ? 0600 : 0666,
+                                      &file->temporary);
 
     if (descriptor < 0 && errno == ENOMEM)
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "out of memory");
