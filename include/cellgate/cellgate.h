@@ -164,8 +164,10 @@ cellgate_device_get(const cellgate_runtime *runtime, size_t index,
 
 /*
  * Reads a trained model: Keras 3 .keras, or the native safetensors file (the
- * content decides, not the name). The caller destroys the model. BAD_FILE, UNSUPPORTED: the text names the file and the layer or
- * option. IO: the file cannot be read.
+ * content decides, not the name). The caller destroys the model. BAD_FILE,
+ * UNSUPPORTED: the text names the file and the layer or option. IO: the file
+ * cannot be read.
+ *
  * Files may be damaged; a .keras file made to do harm is for a process of its
  * own (`cellgate convert` is one), since its weights are read by the HDF5
  * library, which such a file can crash. The native file has no such part.

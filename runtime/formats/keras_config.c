@@ -92,9 +92,13 @@ static cellgate_status check_member(const cg_source *source, const char *name,
         about->encryption_method != ZIP_EM_NONE)
         return cellgate_fail(error, CELLGATE_UNSUPPORTED, "%s is encrypted",
                              name);
-    if (about->size > limits->most ||
-        (about->size > limits->free &&
-         about->size / limits->expansion > about->comp_size))
+    if (about->size > limits->most)
+        return cellgate_fail(error, CELLGATE_BAD_FILE,
+                             "%s has %llu bytes; at most %llu are read", name,
+                             (unsigned long long)about->size,
+                             (unsigned long long)limits->most);
+    if (about->size > limits->free &&
+        about->size / limits->expansion > about->comp_size)
         return cellgate_fail(error, CELLGATE_BAD_FILE,
                              "%s unpacks from %llu to %llu bytes: refused as a "
                              "decompression bomb (store it without packing if "

@@ -81,6 +81,25 @@ static void the_json_has_to_be_sound(void **state)
     assert_keras_refuses("", weights, CELLGATE_BAD_FILE, "config.json:1:0");
 }
 
+/* Of any size it would take many times as much memory. */
+static void the_json_has_a_limit(void **state)
+{
+    enum { SIZE = (1 << 24) + 1 };
+    char *wide = malloc(SIZE + 1);
+
+    (void)state;
+    assert_non_null(wide);
+    memset(wide, ' ', SIZE);
+    wide[SIZE] = '\0';
+    memcpy(wide, config, strlen(config));
+    assert_keras_refuses(wide, weights, CELLGATE_BAD_FILE,
+                         "config.json has 16777217 bytes; at most 16777216");
+    wide[SIZE - 1] = '\0';
+    memcpy(wide + SIZE - 3, "!", 1);
+    assert_keras_refuses(wide, weights, CELLGATE_BAD_FILE, "config.json:1:");
+    free(wide);
+}
+
 static void a_file_cut_anywhere(void **state)
 {
     size_t size;
@@ -178,6 +197,7 @@ int main(void)
         cmocka_unit_test(it_is_keras_of_a_version),
         cmocka_unit_test(other_versions_are_refused),
         cmocka_unit_test(the_json_has_to_be_sound),
+        cmocka_unit_test(the_json_has_a_limit),
         cmocka_unit_test(a_file_cut_anywhere),
         cmocka_unit_test(a_file_with_a_bit_turned),
         cmocka_unit_test(members_twice),
