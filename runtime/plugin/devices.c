@@ -50,6 +50,19 @@ static void log_verdicts(const cg_device_table *table)
     }
 }
 
+/* A folder that the application names is meant to be there. */
+static void log_folders(const cg_device_table *table)
+{
+    size_t i;
+
+    for (i = 0; i < table->search.path_count; i++) {
+        const cg_search_path *path = &table->search.paths[i];
+        if (path->problem != NULL && strcmp(path->origin, "option") == 0)
+            cg_log_line(&table->log, CELLGATE_LOG_WARNING,
+                        "plugin folder %s: %s", path->path, path->problem);
+    }
+}
+
 /* The files that no kept verdict answers for, probed. */
 typedef struct to_probe {
     const char **paths;
@@ -212,8 +225,10 @@ cellgate_status cg_device_table_create(cg_config *config,
         config->threads > 0 ? config->threads : cg_cores_available();
     if (!cg_search_run(&made->search, config, extra_paths))
         status = no_memory(error);
-    if (status == CELLGATE_OK)
+    if (status == CELLGATE_OK) {
+        log_folders(made);
         status = find_plugins(made, error);
+    }
     if (status == CELLGATE_OK)
         status = cg_table_match(made, error);
     if (status != CELLGATE_OK) {

@@ -120,6 +120,9 @@ says stderr "vendor"
 CELLGATE_PLUGIN_PATH="$work/empty" expect 5 \
   cellgate run $model.keras --input $model.npz:in0
 says stderr "there is no plugin in $work/empty"
+expect 0 cellgate run $model.keras --input $model.npz:in0 --device host \
+  --plugin-path "$work/nowhere"
+says stderr "plugin folder $work/nowhere: No such file"
 mkdir "$work/junk"
 echo junk >"$work/junk/junk.so"
 CELLGATE_PLUGIN_PATH="$work/junk" expect 5 \
