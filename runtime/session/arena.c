@@ -30,22 +30,28 @@ void *cg_arena_take(cg_arena *arena, int64_t count, size_t size)
 
 static void arena_release(cg_arena *arena)
 {
-    if (arena->base != NULL && arena->pinned != NULL)
+    if (arena->base_pinned)
         arena->pinned->ops->host_release(arena->pinned->handle, arena->base);
     else
         free(arena->base);
     arena->base = NULL;
+    arena->base_pinned = false;
     arena->capacity = 0;
 }
 
-static void *arena_allocate(const cg_arena *arena, size_t size)
+/* Pinned memory is scarce (RLIMIT_MEMLOCK, drivers): slower does as well. */
+static void arena_allocate(cg_arena *arena, size_t size)
 {
+    const cg_engine *engine = arena->pinned;
     void *memory = NULL;
 
-    if (arena->pinned != NULL)
-        return arena->pinned->ops->host_allocate(arena->pinned->handle, size);
-    return posix_memalign(&memory, CG_ARENA_ALIGNMENT, size) == 0 ? memory
-                                                                  : NULL;
+    if (engine != NULL)
+        memory = engine->ops->host_allocate(engine->handle, size);
+    arena->base_pinned = memory != NULL;
+    if (memory == NULL &&
+        posix_memalign(&memory, CG_ARENA_ALIGNMENT, size) != 0)
+        memory = NULL;
+    arena->base = memory;
 }
 
 cellgate_status cg_arena_reserve(cg_arena *arena, cellgate_error *error)
@@ -59,7 +65,7 @@ cellgate_status cg_arena_reserve(cg_arena *arena, cellgate_error *error)
     if (size <= arena->capacity)
         return CELLGATE_OK;
     arena_release(arena);
-    arena->base = arena_allocate(arena, size);
+    arena_allocate(arena, size);
     if (arena->base == NULL)
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "no memory for %zu bytes of intermediate results; "

@@ -11,8 +11,9 @@
 #define CG_ARENA_ALIGNMENT 64
 
 typedef struct cg_arena {
-    const cg_engine
-        *pinned; /* memory comes from its host_allocate(); or NULL */
+    const cg_engine *pinned; /* memory comes from its host_allocate(), as long
+                                as it has some; or NULL */
+    bool base_pinned;        /* it came from there */
     char *base;
     size_t capacity;
     size_t used; /* SIZE_MAX: the sizes do not fit in memory */

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <cmocka.h>
 
 #include "runtime/session/arena.h"
@@ -70,12 +71,69 @@ static void sizes_that_overflow_are_refused(void **state)
     cg_arena_finish(&arena);
 }
 
+/* ---- Pinned memory ------------------------------------------------------ */
+
+static struct {
+    int left;  /* blocks that can still be given */
+    int given; /* and not released */
+} pinned;
+
+static void *pinned_allocate(cellgate_device *device, size_t size)
+{
+    void *memory = NULL;
+
+    (void)device;
+    if (pinned.left == 0 ||
+        posix_memalign(&memory, CG_ARENA_ALIGNMENT, size) != 0)
+        return NULL;
+    pinned.left--;
+    pinned.given++;
+    return memory;
+}
+
+static void pinned_release(cellgate_device *device, void *memory)
+{
+    (void)device;
+    pinned.given--;
+    free(memory);
+}
+
+static void reserve(cg_arena *arena, int64_t bytes)
+{
+    cg_arena_start(arena, true);
+    cg_arena_take(arena, bytes, 1);
+    assert_int_equal(cg_arena_reserve(arena, NULL), CELLGATE_OK);
+    assert_non_null(arena->base);
+    memset(arena->base, 1, (size_t)bytes);
+}
+
+static void ordinary_memory_does_where_pinned_runs_out(void **state)
+{
+    static const cellgate_plugin ops = { .host_allocate = pinned_allocate,
+                                         .host_release = pinned_release };
+    const cg_engine engine = { .ops = &ops };
+    cg_arena arena = { .pinned = &engine };
+
+    (void)state;
+    pinned.left = 1;
+    reserve(&arena, 100);
+    assert_int_equal(pinned.given, 1);
+    reserve(&arena, 1000);
+    assert_int_equal(pinned.given, 0);
+    pinned.left = 1;
+    reserve(&arena, 10000);
+    assert_int_equal(pinned.given, 1);
+    cg_arena_finish(&arena);
+    assert_int_equal(pinned.given, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_passes_place_what_one_measured),
         cmocka_unit_test(memory_is_kept_for_smaller_requests),
         cmocka_unit_test(sizes_that_overflow_are_refused),
+        cmocka_unit_test(ordinary_memory_does_where_pinned_runs_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
