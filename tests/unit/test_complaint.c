@@ -71,10 +71,10 @@ static void never_cuts_a_character_of_the_path(void **state)
 
 static void takes_no_error(void **state)
 {
+    const cg_place place = { "a.ini", 1, NULL, NULL };
+
     (void)state;
-    assert_int_equal(
-        cg_complain(NULL, &(cg_place){ "a.ini", 1, NULL, NULL }, "wrong"),
-        CELLGATE_BAD_CONFIG);
+    assert_int_equal(cg_complain(NULL, &place, "wrong"), CELLGATE_BAD_CONFIG);
 }
 
 int main(void)

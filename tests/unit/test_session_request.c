@@ -91,10 +91,11 @@ static void refused(cellgate_session *session, const cellgate_request *request,
 static void wrong_shapes_are_named(void **state)
 {
     rig_request request;
-    cellgate_tensor *x = &request.inputs[0].tensor;
+    cellgate_tensor *x;
 
     (void)state;
     make(&request);
+    x = &request.inputs[0].tensor;
     x->rank = 2;
     refused(with.session, &request.request, CELLGATE_BAD_SHAPE,
             "input 'x_0' has shape (2, 5); the model takes (batch, 5, 3)");
