@@ -80,7 +80,8 @@ typedef struct cellgate_runtime_options {
      */
     const char *plugin_path;
     /*
-     * Receives log lines (a cellgate_log_level and one line), from any thread.
+     * Receives log lines (a cellgate_log_level and one line), from any thread,
+     * and calls nothing of this library, whose locks may be held.
      * NULL: errors and warnings go to stderr, more if [cellgate] log says so.
      */
     void (*log)(void *context, int32_t level, const char *text);

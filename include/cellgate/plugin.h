@@ -154,7 +154,8 @@ typedef struct cellgate_device_description {
     char resource[64];
     /*
      * Changes whenever measured costs would no longer hold: device, driver,
-     * instruction set, kernel version. Stable from process to process.
+     * instruction set, kernel version. Stable from process to process. It
+     * leaves out the device's settings: those the host knows itself.
      */
     char identity[192];
     int32_t kind;         /* a cellgate_device_kind */
@@ -352,8 +353,10 @@ typedef struct cellgate_sequence {
 typedef struct cellgate_lstm_state {
     const float *h0; /* NULL: zeros */
     const float *c0; /* NULL: zeros */
-    float *h;        /* non-NULL exactly if the op has CELLGATE_LSTM_H */
-    float *c;        /* non-NULL exactly if the op has CELLGATE_LSTM_C */
+    /* Written if not NULL, which only an op with CELLGATE_LSTM_H, _C may ask
+       for. NULL: this run doesn't want it, and pays for no transfer. */
+    float *h;
+    float *c;
 } cellgate_lstm_state;
 
 /*
@@ -375,7 +378,8 @@ typedef struct cellgate_segment_run {
     cellgate_sequence y;
     /* The last op's row result, or an LSTM's LAST; data NULL when none. */
     cellgate_sequence y_last;
-    /* [op_count]; entries of ops other than LSTM are zero. NULL: all zero. */
+    /* [op_count]; entries of ops other than LSTM are zero. NULL: all zero, so
+       that no final state is wanted. */
     const cellgate_lstm_state *states;
     /*
      * NULL, or state that stays on the device: read instead of h0 and c0
@@ -500,7 +504,8 @@ typedef struct cellgate_plugin {
      * Computes, and returns when all results are in the caller's memory. One
      * thread at a time a plan; plans of one device run side by side. Allocates
      * nothing of its own. Outside the plan's shape: INVALID. DEVICE_LOST: this
-     * device will not work again in this process. After any failure the
+     * device will not work again in this process; what was made from it can
+     * still be freed, and that neither fails nor waits. After any failure the
      * contents of the outputs are undefined and the resident state is as it
      * was before the run; the inputs are intact, so the host can run elsewhere.
      */
@@ -533,8 +538,10 @@ typedef struct cellgate_plugin {
                                        cellgate_error *error);
 
     /*
-     * Host memory that the device transfers from and to fastest; the host
-     * places its buffers there. NULL (both): ordinary memory will do.
+     * Host memory that the device transfers from and to fastest, at a multiple
+     * of 64 bytes; NULL if there is none left. The host places its buffers
+     * there where it can, and run() works with any memory. NULL (both):
+     * ordinary memory will do.
      */
     void *(*host_allocate)(cellgate_device *device, size_t size);
     void (*host_release)(cellgate_device *device, void *memory);

@@ -119,6 +119,17 @@ static int64_t state_size(const cg_call *call, const cg_node *node,
            cg_graph_width(node, state);
 }
 
+/* Whether a stream or another node takes a final state, h (0) or c (1). */
+static bool final_wanted(const cg_call *call, const cg_node *node, int32_t kind)
+{
+    bool wanted = call->stream != NULL;
+
+    for (int32_t d = 0; d < node->as.lstm.shape.directions; d++)
+        wanted = wanted ||
+                 call->graph->uses[cg_graph_final(node, 2 * d + kind)] > 0;
+    return wanted;
+}
+
 /* Of one kind, h (0) or c (1): final states of the directions lie behind each
    other, as devices and streams have them. */
 static void place_final(cg_call *call, const cg_node *node,
@@ -127,8 +138,10 @@ static void place_final(cg_call *call, const cg_node *node,
     cg_context *context = call->context;
     int64_t row = call->batch * cg_graph_width(node, kind);
 
-    memory->final[kind] = cg_arena_take(
-        &context->arena, state_size(call, node, kind), sizeof(float));
+    memory->final[kind] = NULL;
+    if (final_wanted(call, node, kind))
+        memory->final[kind] = cg_arena_take(
+            &context->arena, state_size(call, node, kind), sizeof(float));
     for (int32_t d = 0; d < node->as.lstm.shape.directions; d++)
         context->buffers[cg_graph_final(node, 2 * d + kind)] =
             memory->final[kind] == NULL ? NULL : memory->final[kind] + d * row;

@@ -42,7 +42,7 @@ typedef struct cg_flight {
 /* Memory for the state of one LSTM: canonical layout. */
 typedef struct cg_lstm_memory {
     float *initial[2]; /* h0, c0, where they must be put together first */
-    float *final[2];   /* h, c */
+    float *final[2];   /* h, c; NULL where nothing takes them */
 } cg_lstm_memory;
 
 typedef struct cg_context {

@@ -25,8 +25,9 @@ static void head_init(cellgate_op *head, size_t size, cellgate_op_kind kind)
 }
 
 /*
- * Final states are always asked for: a stream may want them of any request,
- * and one set of weights and plans then serves requests with and without.
+ * Final states are always possible: a stream may want them of any request, and
+ * one set of weights and plans serves requests with and without. A run says
+ * which it wants.
  */
 static void lstm_init(cellgate_lstm *op, const cg_node *node)
 {

@@ -219,7 +219,9 @@ void case_describe(const test_case *c, char *text, size_t size)
     add(&to, " input=%" PRId64, c->input_size);
     for (int32_t i = 0; i < c->op_count; i++)
         add_op(&to, &c->ops[i]);
-    add(&to, " lengths=%s x=%s y=%s state=%s values=%s scale=%g seed=%" PRIu64,
+    add(&to,
+        " lengths=%s x=%s y=%s state=%s%s values=%s scale=%g seed=%" PRIu64,
         lengths[c->lengths], layouts[c->x_layout], layouts[c->y_layout],
-        states[c->state], values[c->values], (double)c->weight_scale, c->seed);
+        states[c->state], c->no_finals ? " finals=unwanted" : "",
+        values[c->values], (double)c->weight_scale, c->seed);
 }

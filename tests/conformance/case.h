@@ -76,6 +76,7 @@ typedef struct test_case {
     int32_t x_layout;   /* a case_layout */
     int32_t y_layout;   /* a case_layout */
     int32_t state;      /* a case_state */
+    int32_t no_finals;  /* the run wants no h and c, whatever the ops give */
     int32_t values;     /* a case_values */
     float weight_scale; /* times 1/sqrt(terms of the product) */
 } test_case;

@@ -305,6 +305,8 @@ static void list_tensors(case_data *data)
             continue;
         sequence = (op->outputs & CELLGATE_LSTM_SEQUENCE) != 0;
         rows = (op->outputs & CELLGATE_LSTM_LAST) != 0;
+        if (c->no_finals)
+            continue;
         if (op->outputs & CELLGATE_LSTM_H)
             *to++ = (case_tensor){ CASE_H,
                                    i,

@@ -61,6 +61,10 @@ void group_outputs(suite *s)
             c.lengths = CASE_FULL;
             c.ops[0].directions = 2;
             suite_case(s, &c);
+            c.ops[0].directions = 1;
+            c.no_finals = 1;
+            if (outputs & (CELLGATE_LSTM_SEQUENCE | CELLGATE_LSTM_LAST))
+                suite_case(s, &c);
         }
     }
 }

@@ -36,6 +36,7 @@
     X(BATCH_MAJOR_ONLY, layouts)                                               \
     X(ALWAYS_WRITES_H, outputs)                                                \
     X(LAST_NOT_WRITTEN, outputs)                                               \
+    X(FINALS_REQUIRED, outputs)                                                \
     X(REFUSES_WITHOUT_REASON, attributes)                                      \
     X(REFUSES_WITHOUT_TEXT, attributes)                                        \
     X(SIGMOID_RANGE, values)                                                   \

@@ -507,6 +507,10 @@ static cellgate_status run(cellgate_plan *plan,
                              "plan's %lld and %lld",
                              (long long)r.batch, (long long)r.steps,
                              (long long)plan->batch, (long long)plan->steps);
+    if (HAS_FAULT(FINALS_REQUIRED) &&
+        (plan->weights->lstm.outputs & CELLGATE_LSTM_H) != 0 &&
+        (r.states == NULL || r.states[0].h == NULL))
+        return cellgate_fail(error, CELLGATE_INVALID, "h is missing");
     if (HAS_FAULT(BATCH_MAJOR_ONLY)) {
         r.x.time_stride = plan->weights->lstm.input_size;
         r.x.batch_stride = r.steps * r.x.time_stride;

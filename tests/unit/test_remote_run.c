@@ -333,9 +333,42 @@ static void test_missing_buffers_are_invalid(void **state)
     rig_call_init(&call, &model, 1, 2);
     call.run.y_last.data = NULL;
     assert_int_equal(rig_run(&rig, &plan, &call, NULL), CELLGATE_INVALID);
-    rig_call_init(&call, &model, 1, 2);
-    call.run.states = NULL;
-    assert_int_equal(rig_run(&rig, &plan, &call, NULL), CELLGATE_INVALID);
+    rig_plan_free(&rig, &plan);
+    rig_close(&rig);
+}
+
+/* With and without resident state, which is updated all the same. */
+static void test_final_states_may_be_unwanted(void **state)
+{
+    struct rig rig;
+    struct rig_model model;
+    struct rig_call wanted, unwanted;
+    struct rig_plan plan;
+    cellgate_resident *resident;
+    cellgate_error error = CELLGATE_ERROR_INIT;
+
+    (void)state;
+    rig_open(&rig, NULL);
+    rig_model_init(&model, false);
+    rig_plan_make(&rig, &model, "any", 1, 2, &plan);
+    rig_call_init(&wanted, &model, 1, 2);
+    assert_int_equal(rig_run(&rig, &plan, &wanted, NULL), CELLGATE_OK);
+    rig_call_init(&unwanted, &model, 1, 2);
+    unwanted.run.states = NULL;
+    assert_int_equal(rig_run(&rig, &plan, &unwanted, NULL), CELLGATE_OK);
+    assert_memory_equal(unwanted.last, wanted.last, sizeof wanted.last);
+
+    assert_int_equal(
+        rig.plugin->resident_create(plan.weights, 1, &resident, &error),
+        CELLGATE_OK);
+    unwanted.run.resident = resident;
+    assert_int_equal(rig_run(&rig, &plan, &unwanted, NULL), CELLGATE_OK);
+    assert_int_equal(
+        rig.plugin->resident_export(resident, unwanted.states, &error),
+        CELLGATE_OK);
+    assert_memory_equal(unwanted.h, wanted.h, sizeof wanted.h);
+    assert_memory_equal(unwanted.c, wanted.c, sizeof wanted.c);
+    rig.plugin->resident_destroy(resident);
     rig_plan_free(&rig, &plan);
     rig_close(&rig);
 }
@@ -522,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_strides_are_followed),
         cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_missing_buffers_are_invalid),
+        cmocka_unit_test(test_final_states_may_be_unwanted),
         cmocka_unit_test(test_resident_pieces_equal_the_whole),
         cmocka_unit_test(test_resident_import_and_export),
         cmocka_unit_test(test_breakdown_is_of_the_last_run),

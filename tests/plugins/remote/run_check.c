@@ -115,11 +115,11 @@ static cellgate_status check_state(const cellgate_plan *plan,
     const size_t c_bytes = remote_c_bytes(op, run->batch);
     cellgate_status status;
 
-    if ((state->h != NULL) != ((op->outputs & CELLGATE_LSTM_H) != 0) ||
-        (state->c != NULL) != ((op->outputs & CELLGATE_LSTM_C) != 0))
+    if ((state->h != NULL && !(op->outputs & CELLGATE_LSTM_H)) ||
+        (state->c != NULL && !(op->outputs & CELLGATE_LSTM_C)))
         return cellgate_fail(error, CELLGATE_INVALID,
-                             "op %u: h and c must be there exactly where the "
-                             "op gives them",
+                             "op %u: h or c is asked for, which the op does "
+                             "not give",
                              (unsigned)index);
     if (run->resident != NULL && (state->h0 != NULL || state->c0 != NULL))
         return cellgate_fail(error, CELLGATE_INVALID,
