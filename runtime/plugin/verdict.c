@@ -52,9 +52,9 @@ char *cg_verdict_clean(const char *text)
     return clean;
 }
 
-static bool replace(char **text, const char *with)
+bool cg_verdict_text(char **text, const char *from)
 {
-    char *clean = cg_verdict_clean(with != NULL ? with : "");
+    char *clean = cg_verdict_clean(from != NULL ? from : "");
 
     if (clean == NULL)
         return false;
@@ -70,8 +70,10 @@ cg_verdict *cg_verdict_create(void)
     if (verdict == NULL)
         return NULL;
     verdict->status = CELLGATE_INTERNAL;
-    if (!replace(&verdict->reason, "") || !replace(&verdict->name, "") ||
-        !replace(&verdict->version, "") || !replace(&verdict->build, "")) {
+    if (!cg_verdict_text(&verdict->reason, "") ||
+        !cg_verdict_text(&verdict->name, "") ||
+        !cg_verdict_text(&verdict->version, "") ||
+        !cg_verdict_text(&verdict->build, "")) {
         cg_verdict_destroy(verdict);
         return NULL;
     }
@@ -124,7 +126,7 @@ void cg_verdict_set(cg_verdict *verdict, cellgate_status status,
     va_start(arguments, format);
     (void)vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    (void)replace(&verdict->reason, text);
+    (void)cg_verdict_text(&verdict->reason, text);
 }
 
 static bool copy_key(cellgate_key *to, const cellgate_key *from)
@@ -134,11 +136,11 @@ static bool copy_key(cellgate_key *to, const cellgate_key *from)
     to->type = from->type;
     to->minimum = from->minimum;
     to->maximum = from->maximum;
-    return replace((char **)&to->name, from->name) &&
-           replace((char **)&to->default_text, from->default_text) &&
+    return cg_verdict_text((char **)&to->name, from->name) &&
+           cg_verdict_text((char **)&to->default_text, from->default_text) &&
            (from->choices == NULL ||
-            replace((char **)&to->choices, from->choices)) &&
-           replace((char **)&to->help, from->help);
+            cg_verdict_text((char **)&to->choices, from->choices)) &&
+           cg_verdict_text((char **)&to->help, from->help);
 }
 
 static bool copy_keys(cg_verdict *verdict, const cellgate_plugin *table)
@@ -170,8 +172,8 @@ static bool copy_watched(cg_verdict *verdict, const char *const *watched)
     if (verdict->watched == NULL)
         return false;
     for (; verdict->watched_count < count; verdict->watched_count++)
-        if (!replace(&verdict->watched[verdict->watched_count],
-                     watched[verdict->watched_count]))
+        if (!cg_verdict_text(&verdict->watched[verdict->watched_count],
+                             watched[verdict->watched_count]))
             return false;
     return true;
 }
@@ -179,8 +181,8 @@ static bool copy_watched(cg_verdict *verdict, const char *const *watched)
 bool cg_verdict_identify(cg_verdict *verdict, const cellgate_plugin *table)
 {
     verdict->abi = table->abi_version;
-    return replace(&verdict->name, table->name) &&
-           replace(&verdict->version, table->version) &&
-           replace(&verdict->build, table->build) &&
+    return cg_verdict_text(&verdict->name, table->name) &&
+           cg_verdict_text(&verdict->version, table->version) &&
+           cg_verdict_text(&verdict->build, table->build) &&
            copy_keys(verdict, table) && copy_watched(verdict, table->watched);
 }

@@ -56,6 +56,8 @@ bool cg_verdict_identify(cg_verdict *verdict, const cellgate_plugin *table);
 
 /* A copy of `text` of at most CG_VERDICT_TEXT_MAX bytes, cleaned as above. */
 char *cg_verdict_clean(const char *text);
+/* Puts one in place of *text, "" for NULL; false without memory. */
+bool cg_verdict_text(char **text, const char *from);
 
 /* A new JSON object; NULL without memory. */
 json_t *cg_verdict_to_json(const cg_verdict *verdict);

@@ -56,17 +56,6 @@ json_t *cg_verdict_to_json(const cg_verdict *verdict)
                      keys, "watched", watched, "devices", devices);
 }
 
-static bool take(char **to, const char *from)
-{
-    char *clean = cg_verdict_clean(from);
-
-    if (clean == NULL)
-        return false;
-    free(*to);
-    *to = clean;
-    return true;
-}
-
 static bool key_from_json(const json_t *json, cellgate_key *key)
 {
     const char *name, *default_text, *help;
@@ -85,10 +74,11 @@ static bool key_from_json(const json_t *json, cellgate_key *key)
     key->type = type;
     key->minimum = minimum;
     key->maximum = maximum;
-    return take((char **)&key->name, name) &&
-           take((char **)&key->default_text, default_text) &&
-           (choices == NULL || take((char **)&key->choices, choices)) &&
-           take((char **)&key->help, help);
+    return cg_verdict_text((char **)&key->name, name) &&
+           cg_verdict_text((char **)&key->default_text, default_text) &&
+           (choices == NULL ||
+            cg_verdict_text((char **)&key->choices, choices)) &&
+           cg_verdict_text((char **)&key->help, help);
 }
 
 static bool put(char *to, size_t size, const char *from)
@@ -160,7 +150,7 @@ static bool watched_from_json(const json_t *json, cg_verdict *verdict)
     verdict->watched_count = count;
     for (i = 0; i < count; i++) {
         const char *path = json_string_value(json_array_get(json, i));
-        if (path == NULL || !take(&verdict->watched[i], path))
+        if (path == NULL || !cg_verdict_text(&verdict->watched[i], path))
             return false;
     }
     return true;
@@ -201,8 +191,10 @@ cg_verdict *cg_verdict_from_json(const json_t *json)
                     &version, "build", &build, "abi", &abi, "keys", &keys,
                     "watched", &watched, "devices", &devices) == 0 &&
         status >= 0 && status <= (int)CELLGATE_INTERNAL &&
-        take(&verdict->reason, reason) && take(&verdict->name, name) &&
-        take(&verdict->version, version) && take(&verdict->build, build) &&
+        cg_verdict_text(&verdict->reason, reason) &&
+        cg_verdict_text(&verdict->name, name) &&
+        cg_verdict_text(&verdict->version, version) &&
+        cg_verdict_text(&verdict->build, build) &&
         keys_from_json(keys, verdict) && watched_from_json(watched, verdict) &&
         devices_from_json(devices, verdict)) {
         verdict->status = (cellgate_status)status;
