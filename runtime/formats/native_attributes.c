@@ -3,17 +3,6 @@
 
 #include "runtime/formats/native.h"
 
-typedef struct activation_entry {
-    const char *name;
-    int parameters;
-} activation_entry;
-
-static const activation_entry activations[CELLGATE_ACTIVATION_COUNT] = {
-#define ENTRY(name, value, text, parameters) [value] = { text, parameters },
-    CELLGATE_ACTIVATION_LIST(ENTRY)
-#undef ENTRY
-};
-
 static const char *const merge_modes[] = {
     [CG_MERGE_SUM] = "sum",
     [CG_MERGE_AVERAGE] = "average",
@@ -24,7 +13,7 @@ static const char *const merge_modes[] = {
 
 static json_t *write_activation(const cellgate_activation *activation)
 {
-    const activation_entry *entry = &activations[activation->kind];
+    const cg_activation_entry *entry = &cg_activations[activation->kind];
     const double alpha = (double)activation->alpha;
     const double beta = (double)activation->beta;
 
@@ -87,9 +76,9 @@ static bool read_activation(const json_t *json, cellgate_activation *out)
     const size_t given = json_array_size(json);
 
     for (int32_t i = 0; name != NULL && i < CELLGATE_ACTIVATION_COUNT; i++) {
-        if (strcmp(name, activations[i].name) != 0)
+        if (strcmp(name, cg_activations[i].name) != 0)
             continue;
-        if (given != 1 + (size_t)activations[i].parameters)
+        if (given != 1 + (size_t)cg_activations[i].parameters)
             return false;
         *out = (cellgate_activation){ .kind = i };
         if (given > 1) {

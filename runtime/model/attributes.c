@@ -5,6 +5,12 @@
 
 #include "runtime/model/kinds.h"
 
+const cg_activation_entry cg_activations[CELLGATE_ACTIVATION_COUNT] = {
+#define ENTRY(name, value, text, parameters) [value] = { text, parameters },
+    CELLGATE_ACTIVATION_LIST(ENTRY)
+#undef ENTRY
+};
+
 static cellgate_status check_size(const cg_node *node, const char *name,
                                   int64_t size, int64_t least,
                                   cellgate_error *error)
@@ -141,12 +147,7 @@ cellgate_status cg_check_lstm(const cg_node *node, cellgate_error *error)
 
 static void normalise_activation(cellgate_activation *activation)
 {
-    static const int parameters[CELLGATE_ACTIVATION_COUNT] = {
-#define PARAMETERS(name, value, text, count) [value] = (count),
-        CELLGATE_ACTIVATION_LIST(PARAMETERS)
-#undef PARAMETERS
-    };
-    const int used = parameters[activation->kind];
+    const int used = cg_activations[activation->kind].parameters;
 
     if (used < 1)
         activation->alpha = 0;

@@ -26,18 +26,9 @@ static void append(char *text, size_t size, const char *format, ...)
 static void append_activation(char *text, size_t size,
                               const cellgate_activation *activation)
 {
-    static const struct {
-        const char *name;
-        int parameters;
-    } list[CELLGATE_ACTIVATION_COUNT] = {
-#define ACTIVATION_ENTRY(name, value, text, parameters)                        \
-    [value] = { text, parameters },
-        CELLGATE_ACTIVATION_LIST(ACTIVATION_ENTRY)
-#undef ACTIVATION_ENTRY
-    };
-    const char *name = list[activation->kind].name;
+    const char *name = cg_activations[activation->kind].name;
 
-    switch (list[activation->kind].parameters) {
+    switch (cg_activations[activation->kind].parameters) {
     case 0:
         append(text, size, "%s", name);
         break;

@@ -100,6 +100,12 @@ bool cg_weight_lstm(const cg_node *node, size_t index, cg_weight *expected);
 bool cg_weight_dense(const cg_node *node, size_t index, cg_weight *expected);
 
 /* attributes.c: what the values of attributes may be */
+typedef struct cg_activation_entry {
+    const char *name;
+    int parameters; /* 0, 1: alpha, or 2: and beta */
+} cg_activation_entry;
+extern const cg_activation_entry
+    cg_activations[CELLGATE_ACTIVATION_COUNT]; /* by kind */
 cellgate_status cg_check_embedding(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_lstm(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_dense(const cg_node *node, cellgate_error *error);
