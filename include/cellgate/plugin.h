@@ -570,6 +570,19 @@ cellgate_plugin_entry(uint32_t lowest, uint32_t highest);
 #define CELLGATE_PRINTF_LIKE(text, first)
 #endif
 
+/* What the two below have in common. */
+CELLGATE_PRINTF_LIKE(4, 0)
+static inline void cellgate_error_fill(cellgate_error *error,
+                                       cellgate_status status,
+                                       cellgate_reason reason,
+                                       const char *format, va_list arguments)
+{
+    error->status = (int32_t)status;
+    error->reason = (int32_t)reason;
+    error->vendor_code = 0;
+    (void)vsnprintf(error->text, sizeof error->text, format, arguments);
+}
+
 /* Fills *error and returns `status`: return cellgate_fail(error, ...); */
 CELLGATE_PRINTF_LIKE(3, 4)
 static inline cellgate_status cellgate_fail(cellgate_error *error,
@@ -578,11 +591,9 @@ static inline cellgate_status cellgate_fail(cellgate_error *error,
 {
     if (error != NULL) {
         va_list arguments;
-        error->status = (int32_t)status;
-        error->reason = CELLGATE_REASON_NONE;
-        error->vendor_code = 0;
         va_start(arguments, format);
-        (void)vsnprintf(error->text, sizeof error->text, format, arguments);
+        cellgate_error_fill(error, status, CELLGATE_REASON_NONE, format,
+                            arguments);
         va_end(arguments);
     }
     return status;
@@ -596,11 +607,9 @@ static inline cellgate_status cellgate_refuse(cellgate_error *error,
 {
     if (error != NULL) {
         va_list arguments;
-        error->status = CELLGATE_UNSUPPORTED;
-        error->reason = (int32_t)reason;
-        error->vendor_code = 0;
         va_start(arguments, format);
-        (void)vsnprintf(error->text, sizeof error->text, format, arguments);
+        cellgate_error_fill(error, CELLGATE_UNSUPPORTED, reason, format,
+                            arguments);
         va_end(arguments);
     }
     return CELLGATE_UNSUPPORTED;
