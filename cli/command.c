@@ -220,3 +220,19 @@ json_t *cli_shape_json(int32_t rank, const int64_t *shape)
             array, shape[axis] >= 0 ? json_integer(shape[axis]) : json_null());
     return array;
 }
+
+json_t *cli_segments_json(const cellgate_session *session)
+{
+    json_t *array = json_array();
+    cellgate_segment_info info = { .struct_size = sizeof info };
+    size_t i;
+
+    for (i = 0; cellgate_session_segment_get(session, i, &info) == CELLGATE_OK;
+         i++)
+        json_array_append_new(
+            array,
+            json_pack("{s:s, s:s, s:s, s:s, s:i}", "device", info.device,
+                      "variant", info.variant, "nodes", info.nodes, "reason",
+                      info.reason, "threads", (int)info.threads));
+    return array;
+}

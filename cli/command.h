@@ -82,4 +82,7 @@ void cli_shape_text(char *text, size_t size, int32_t rank,
                     const int64_t *shape);
 json_t *cli_shape_json(int32_t rank, const int64_t *shape);
 
+/* Where a session's segments run, and why. */
+json_t *cli_segments_json(const cellgate_session *session);
+
 #endif

@@ -77,22 +77,6 @@ static void print_nodes(const cellgate_model *model)
 
 /* ---- Where it would run ------------------------------------------------- */
 
-static json_t *segments_json(const cellgate_session *session)
-{
-    json_t *array = json_array();
-    cellgate_segment_info info = { .struct_size = sizeof info };
-    size_t i;
-
-    for (i = 0; cellgate_session_segment_get(session, i, &info) == CELLGATE_OK;
-         i++)
-        json_array_append_new(
-            array,
-            json_pack("{s:s, s:s, s:s, s:s, s:i}", "device", info.device,
-                      "variant", info.variant, "nodes", info.nodes, "reason",
-                      info.reason, "threads", (int)info.threads));
-    return array;
-}
-
 static void print_segments(const char *device, const cellgate_session *session)
 {
     cellgate_segment_info info = { .struct_size = sizeof info };
@@ -132,9 +116,9 @@ static void inspect_device(cellgate_runtime *runtime,
         return;
     }
     if (array != NULL)
-        json_array_append_new(array,
-                              json_pack("{s:s, s:o}", "device", device,
-                                        "segments", segments_json(session)));
+        json_array_append_new(array, json_pack("{s:s, s:o}", "device", device,
+                                               "segments",
+                                               cli_segments_json(session)));
     else
         print_segments(device, session);
     cellgate_session_destroy(session);

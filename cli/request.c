@@ -36,17 +36,15 @@ static cellgate_status find_input(const cellgate_model *model, const char *name,
 /* ---- Inputs ------------------------------------------------------------ */
 
 /* A .npz without ARRAY may bring every input, by the inputs' names. */
-static cellgate_status take_by_name(cli_request *request,
-                                    const cli_source *source, size_t *taken)
+static size_t take_by_name(cli_request *request, const cli_source *source)
 {
     cellgate_value_info info = { .struct_size = sizeof info };
     cellgate_error ignored = CELLGATE_ERROR_INIT;
-    size_t i;
+    size_t i, taken = 0;
 
-    *taken = 0;
     if (source->name != NULL || source->array != NULL ||
         cellgate_arrays_count(source->arrays) < 2)
-        return CELLGATE_OK;
+        return 0;
     for (i = 0;
          cellgate_model_input_get(request->model, i, &info) == CELLGATE_OK;
          i++) {
@@ -54,9 +52,9 @@ static cellgate_status take_by_name(cli_request *request,
 
         if (tensor->data == NULL && cli_source_tensor(source, info.name, tensor,
                                                       &ignored) == CELLGATE_OK)
-            ++*taken;
+            taken++;
     }
-    return CELLGATE_OK;
+    return taken;
 }
 
 static cellgate_status place(const cli_request *request,
@@ -79,14 +77,13 @@ static cellgate_status take_input(cli_request *request, const char *text,
     cli_source *source = &request->sources[request->source_count];
     cellgate_tensor tensor = { .struct_size = sizeof tensor };
     cellgate_status status;
-    size_t index, taken;
+    size_t index;
 
     status = cli_source_init(source, text, error);
     if (status != CELLGATE_OK)
         return status;
     request->source_count++;
-    take_by_name(request, source, &taken);
-    if (taken > 0)
+    if (take_by_name(request, source) > 0)
         return CELLGATE_OK;
     status = place(request, source, &index, error);
     if (status == CELLGATE_OK)

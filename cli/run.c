@@ -194,21 +194,6 @@ static json_t *outputs_json(const run_state *state, bool values)
 
 /* ---- The report ---------------------------------------------------------- */
 
-static json_t *segments_json(const cellgate_session *session)
-{
-    cellgate_segment_info info = { .struct_size = sizeof info };
-    json_t *array = json_array();
-    size_t i;
-
-    for (i = 0; cellgate_session_segment_get(session, i, &info) == CELLGATE_OK;
-         i++)
-        json_array_append_new(
-            array, json_pack("{s:s, s:s, s:s, s:s}", "device", info.device,
-                             "variant", info.variant, "nodes", info.nodes,
-                             "reason", info.reason));
-    return array;
-}
-
 static json_t *report_json(const run_state *state, const run_options *options,
                            const char *path, bool values)
 {
@@ -216,7 +201,7 @@ static json_t *report_json(const run_state *state, const run_options *options,
     json_t *json = json_pack(
         "{s:s, s:s, s:s, s:s, s:i, s:o, s:o}", "model", path, "device",
         report->device, "variant", report->variant, "reason", report->reason,
-        "runs", options->repeat, "segments", segments_json(state->session),
+        "runs", options->repeat, "segments", cli_segments_json(state->session),
         "outputs", outputs_json(state, values));
 
     json_object_set_new(

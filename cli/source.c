@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,19 @@ size_t cli_tensor_count(const cellgate_tensor *tensor)
     return count;
 }
 
+/* Of an IEEE half: sign, 5 bits of exponent, 10 of fraction. */
+static double half_value(uint16_t bits)
+{
+    const double sign = bits & 0x8000 ? -1 : 1;
+    const int exponent = bits >> 10 & 0x1F, fraction = bits & 0x3FF;
+
+    if (exponent == 0x1F)
+        return fraction != 0 ? (double)NAN : sign * (double)INFINITY;
+    if (exponent == 0)
+        return sign * ldexp(fraction, -24);
+    return sign * ldexp(0x400 + fraction, exponent - 25);
+}
+
 double cli_tensor_value(const cellgate_tensor *tensor, size_t index)
 {
     switch (tensor->dtype) {
@@ -135,6 +149,8 @@ double cli_tensor_value(const cellgate_tensor *tensor, size_t index)
         return (double)((const float *)tensor->data)[index];
     case CELLGATE_F64:
         return ((const double *)tensor->data)[index];
+    case CELLGATE_F16:
+        return half_value(((const uint16_t *)tensor->data)[index]);
     case CELLGATE_I32:
         return (double)((const int32_t *)tensor->data)[index];
     case CELLGATE_I64:
@@ -143,6 +159,6 @@ double cli_tensor_value(const cellgate_tensor *tensor, size_t index)
     case CELLGATE_BOOL:
         return (double)((const uint8_t *)tensor->data)[index];
     default:
-        return 0.0 / 0.0;
+        return (double)NAN; /* files hold no others */
     }
 }

@@ -51,7 +51,7 @@ for level in scalar avx2; do
   json variant t1
 done
 
-# Several inputs by name, several outputs into a .npz, lengths.
+# Several inputs by name, several outputs into a .npz, masks.
 two=$fixtures/encoder_decoder
 expect 0 cellgate inspect $two.keras --config $ini --json
 json inputs 2
@@ -71,6 +71,24 @@ expect 0 cellgate run $states.keras --config $ini --input $states.npz:in0 \
 holes=$fixtures/lstm_holes
 expect 0 cellgate run $holes.keras --config $ini --input $holes.npz:in0 \
   --mask $holes.npz:mask0 --compare $holes.npz:out0
+
+# Lengths, from float16: 20.0 for each row is all of it; 20.5 is no length.
+lengths() { # TWO-BYTES
+  printf '\223NUMPY\001\000\166\000%-117s\n' \
+    "{'descr': '<f2', 'fortran_order': False, 'shape': (64,), }"
+  row=0
+  while [ $row -lt 64 ]; do
+    # shellcheck disable=SC2059
+    printf "$1"
+    row=$((row + 1))
+  done
+}
+lengths '\000\115' >"$work/lengths.npy"
+expect 0 cellgate run $model.keras --config $ini --input $model.npz:in0 \
+  --lengths "$work/lengths.npy" --compare $model.npz:out0
+lengths '\040\115' >"$work/lengths.npy"
+expect 4 cellgate run $model.keras --config $ini --input $model.npz:in0 \
+  --lengths "$work/lengths.npy"
 
 # Printed where no output is named.
 expect 0 cellgate run $model.keras --config $ini --input $model.npz:in0
