@@ -260,7 +260,7 @@ typedef struct cellgate_lstm {
     int32_t reserved;        /* 0 */
     /* [direction][0 gate, 1 cell, 2 hidden] */
     cellgate_activation activations[2][3];
-    /* [direction]; all NULL in support(), which looks at structure only */
+    /* [direction]; perhaps NULL in support(), which looks at structure only */
     cellgate_lstm_weights weights[2];
 } cellgate_lstm;
 
@@ -271,7 +271,8 @@ typedef struct cellgate_dense {
     int64_t units;
     int32_t has_bias;
     cellgate_activation activation; /* LINEAR for none */
-    const float *kernel;            /* [input_size][units]; NULL in support() */
+    const float *kernel;            /* [input_size][units]; perhaps NULL in
+                                       support() */
     const float *bias;              /* [units], NULL without */
 } cellgate_dense;
 
@@ -280,7 +281,7 @@ typedef struct cellgate_embedding {
     cellgate_op op;
     int64_t vocabulary;
     int64_t size;
-    const float *table; /* [vocabulary][size]; NULL in support() */
+    const float *table; /* [vocabulary][size]; perhaps NULL in support() */
 } cellgate_embedding;
 
 /* y = activation(x), elementwise. */
@@ -334,8 +335,8 @@ typedef struct cellgate_variant {
 /*
  * A sequence in memory: element (b, t, k) is at
  * data[b * batch_stride + t * time_stride + k]. Strides are in elements and
- * may have any value that keeps the elements apart, so batch-major and
- * time-major arrays are both covered. Never grows.
+ * may have any value that keeps the elements apart and is not negative, so
+ * batch-major and time-major arrays are both covered. Never grows.
  */
 typedef struct cellgate_sequence {
     void *data;
@@ -486,7 +487,8 @@ typedef struct cellgate_plugin {
                                const cellgate_segment *segment, uint32_t pack,
                                cellgate_weights **weights,
                                cellgate_error *error);
-    /* After every plan made with it is destroyed. NULL is allowed. */
+    /* After every plan and resident state made with it is destroyed. NULL is
+       allowed. */
     void (*weights_free)(cellgate_weights *weights);
 
     /*
@@ -521,10 +523,11 @@ typedef struct cellgate_plugin {
 
     /*
      * Resident state for `batch` rows of a segment's LSTM ops, zero at first,
-     * usable with every plan of these weights, by one run at a time. Export
-     * and import copy between it and the canonical layout in host memory:
-     * export fills h and c, import reads h0 and c0, of each LSTM op's entry.
-     * All four NULL: state goes through host memory on each run.
+     * usable with every plan of these weights, by one run at a time and of
+     * that batch. Export and import copy between it and the canonical layout
+     * in host memory: export fills h and c, import reads h0 and c0, of each
+     * LSTM op's entry. All four NULL: state goes through host memory on each
+     * run.
      */
     cellgate_status (*resident_create)(cellgate_weights *weights, int64_t batch,
                                        cellgate_resident **resident,

@@ -108,8 +108,8 @@ cellgate_status cg_segment_variant(const cg_segment *segment,
 
     memset(variant, 0, sizeof *variant);
     variant->struct_size = sizeof *variant;
-    return engine->ops->support(engine->handle, &segment->question, shape,
-                                index, variant, error);
+    return engine->ops->support(engine->handle, &segment->chain, shape, index,
+                                variant, error);
 }
 
 cellgate_status cg_segment_fits(const cg_segment *segment,
@@ -237,8 +237,8 @@ static cellgate_status segment_init(cg_segment *segment, const cg_graph *graph,
 {
     segment->nodes = malloc(count * sizeof *nodes);
     segment->names = join_names(graph, nodes, count);
-    segment->ops = calloc(2 * count, sizeof *segment->ops);
-    segment->op_list = calloc(2 * count, sizeof *segment->op_list);
+    segment->ops = calloc(count, sizeof *segment->ops);
+    segment->op_list = calloc(count, sizeof *segment->op_list);
     segment->reason = calloc(1, 1);
     if (segment->nodes == NULL || segment->names == NULL ||
         segment->ops == NULL || segment->op_list == NULL ||
@@ -249,15 +249,16 @@ static cellgate_status segment_init(cg_segment *segment, const cg_graph *graph,
     segment->x = graph->nodes[nodes[0]].inputs[0];
     segment->rows = graph->nodes[nodes[0]].kind != CG_EMBEDDING &&
                     graph->model->values[segment->x].rank == 2;
-    for (size_t at = 0; at < 2 * count; at++) {
-        op_init(&segment->ops[at], graph, &graph->nodes[nodes[at % count]]);
+    for (size_t at = 0; at < count; at++) {
+        const cg_node *node = &graph->nodes[nodes[at]];
+
+        op_init(&segment->ops[at], graph, node);
+        op_set_weights(&segment->ops[at], node);
         segment->op_list[at] = &segment->ops[at].head;
     }
     segment->chain.struct_size = sizeof segment->chain;
     segment->chain.op_count = (uint32_t)count;
     segment->chain.ops = segment->op_list;
-    segment->question = segment->chain;
-    segment->question.ops = segment->op_list + count;
     results_init(segment, graph);
     return CELLGATE_OK;
 }
@@ -282,8 +283,6 @@ cellgate_status cg_segment_create(const cg_graph *graph,
         cg_segment_destroy(made);
         return status;
     }
-    for (size_t at = 0; at < count; at++)
-        op_set_weights(&made->ops[at], &graph->nodes[nodes[at]]);
     *segment = made;
     return CELLGATE_OK;
 }

@@ -41,10 +41,9 @@ typedef struct cg_segment {
     /* The LSTM that the sequence result owes its masked steps to; -1: none. */
     int64_t shaping_lstm;
     bool zero_last; /* LAST of masked rows is set to zero */
-    cg_any_op *ops; /* those of `chain`, then those of `question` */
+    cg_any_op *ops;
     const cellgate_op **op_list;
     cellgate_segment chain;
-    cellgate_segment question; /* the chain without weights, for support() */
     cellgate_variant variant;
     cellgate_weights *weights;
     const cg_engine *engine;
