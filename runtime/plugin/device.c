@@ -199,6 +199,13 @@ static cellgate_status open_device(cg_device *device, cellgate_error *error)
     return CELLGATE_OK;
 }
 
+/* What may be otherwise a moment later says nothing of the device. */
+static bool may_pass(cellgate_status status)
+{
+    return status == CELLGATE_NO_MEMORY || status == CELLGATE_DEVICE_MEMORY ||
+           status == CELLGATE_BUSY;
+}
+
 cellgate_status cg_device_open(cg_device *device, const cellgate_plugin **ops,
                                cellgate_device **handle, cellgate_error *error)
 {
@@ -212,7 +219,12 @@ cellgate_status cg_device_open(cg_device *device, const cellgate_plugin **ops,
     if (status == CELLGATE_OK && device->handle == NULL) {
         status = open_device(device, &failure);
         failure.text[sizeof failure.text - 1] = '\0';
-        if (status != CELLGATE_OK) {
+        if (may_pass(status)) {
+            (void)cellgate_fail(error, status, "device %s: %s", device->name,
+                                failure.text[0] != '\0'
+                                    ? failure.text
+                                    : cellgate_status_text(status));
+        } else if (status != CELLGATE_OK) {
             cg_device_quarantine(device, status,
                                  failure.text[0] != '\0'
                                      ? failure.text

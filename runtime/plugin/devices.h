@@ -68,7 +68,8 @@ cg_device_description_get(const cg_device *device);
 /*
  * Loads the plugin and opens the device, once; later calls return the same
  * answer. `ops` and `handle` are valid as long as the table is.
- * FORKED in a child process.
+ * NO_MEMORY, DEVICE_MEMORY, BUSY: the next call tries again; after any other
+ * failure the device is out of service. FORKED in a child process.
  */
 cellgate_status cg_device_open(cg_device *device, const cellgate_plugin **ops,
                                cellgate_device **handle, cellgate_error *error);

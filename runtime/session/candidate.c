@@ -114,8 +114,9 @@ static cellgate_status make_placement(cellgate_session *session, size_t index)
                                  &candidate->placement, &cause);
     if (status != CELLGATE_OK)
         keep_failure(candidate, &cause);
-    atomic_store_explicit(&candidate->status, (int)status,
-                          memory_order_release);
+    if (status != CELLGATE_NO_MEMORY) /* there may be some the next time */
+        atomic_store_explicit(&candidate->status, (int)status,
+                              memory_order_release);
     return status;
 }
 
@@ -133,11 +134,16 @@ cellgate_status cg_session_placement(cellgate_session *session, size_t index,
             status = (int)make_placement(session, index);
         pthread_mutex_unlock(&session->mutex);
     }
-    if (status != CELLGATE_OK)
-        return cellgate_fail(error, (cellgate_status)status, "device '%s': %s",
-                             cg_candidate_name(candidate), candidate->failure);
-    *placement = candidate->placement;
-    return CELLGATE_OK;
+    if (status == CELLGATE_OK) {
+        *placement = candidate->placement;
+        return CELLGATE_OK;
+    }
+    /* Another thread may be trying again. */
+    pthread_mutex_lock(&session->mutex);
+    cellgate_fail(error, (cellgate_status)status, "device '%s': %s",
+                  cg_candidate_name(candidate), candidate->failure);
+    pthread_mutex_unlock(&session->mutex);
+    return (cellgate_status)status;
 }
 
 /* ---- Choosing ---------------------------------------------------------- */

@@ -54,8 +54,8 @@ cellgate_status cg_session_list_candidates(cellgate_session *session,
 cellgate_status cg_session_choose(cellgate_session *session,
                                   cellgate_error *error);
 /*
- * The placement of candidate `index`, made on first need. A failure is kept:
- * later calls return it again.
+ * The placement of candidate `index`, made on first need. A failure is kept,
+ * but for NO_MEMORY: later calls return it again.
  */
 cellgate_status cg_session_placement(cellgate_session *session, size_t index,
                                      cg_placement **placement,

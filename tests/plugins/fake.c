@@ -4,7 +4,8 @@
  * tanh and sigmoid, float32, the minimum profile of plugin.h.
  *
  * It offers as many devices as $CELLGATE_FAKE_DEVICES says (1 without it), on
- * the resources "cpu", "fake:1", "fake:2" ..., and fails to open device 9.
+ * the resources "cpu", "fake:1", "fake:2" ..., fails to open device 9, and
+ * device 8 the first time.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -16,6 +17,7 @@
 struct cellgate_instance {
     const cellgate_host *host;
     uint32_t count;
+    int busy; /* how often device 8 will not open */
 };
 
 struct cellgate_device {
@@ -45,6 +47,7 @@ static cellgate_status init(const cellgate_host *host,
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "out of memory");
     made->host = host;
     made->count = count != NULL ? (uint32_t)strtoul(count, NULL, 10) : 1;
+    made->busy = 1;
     if (made->count == 0)
         host->log(host->context, CELLGATE_LOG_INFO,
                   "CELLGATE_FAKE_DEVICES is 0");
@@ -98,6 +101,9 @@ static cellgate_status device_open(cellgate_instance *instance, uint32_t index,
     if (index == 9)
         return cellgate_fail(error, CELLGATE_DEVICE_FAILED,
                              "fake device 9 does not open");
+    if (index == 8 && instance->busy-- > 0)
+        return cellgate_fail(error, CELLGATE_BUSY,
+                             "fake device 8 is in use at first");
     made = host->allocate(host->context, 64, sizeof *made);
     if (made == NULL)
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "out of memory");

@@ -413,6 +413,30 @@ static void test_open_failure(void **state)
     cg_device_table_release(table);
 }
 
+static void test_open_again_when_busy(void **state)
+{
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    const cellgate_plugin *ops = NULL;
+    cellgate_device *handle = NULL;
+    cg_device_table *table;
+    cg_device *device;
+
+    (void)state;
+    (void)plugin_add("fake", "fake");
+    (void)setenv("CELLGATE_FAKE_DEVICES", "9", 1);
+    table = make("");
+    device = cg_device_table_find(table, "fake:8");
+    assert_int_equal(cg_device_open(device, &ops, &handle, &error),
+                     CELLGATE_BUSY);
+    assert_string_equal(error.text,
+                        "device fake:8: fake device 8 is in use at first");
+    assert_int_equal(cg_device_usable(device, NULL), CELLGATE_OK);
+    assert_int_equal(cg_device_open(device, &ops, &handle, &error),
+                     CELLGATE_OK);
+    assert_non_null(handle);
+    cg_device_table_release(table);
+}
+
 /* The verdict is older than what the plugin says now. */
 static void test_fewer_devices(void **state)
 {
@@ -559,14 +583,15 @@ int main(void)
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, enter, plugin_folder_leave)
     const struct CMUnitTest tests[] = {
-        TEST(test_unlisted),     TEST(test_sections),
-        TEST(test_refused),      TEST(test_broken),
-        TEST(test_no_devices),   TEST(test_bad_company),
-        TEST(test_duplicates),   TEST(test_without_cache),
-        TEST(test_open),         TEST(test_open_race),
-        TEST(test_open_failure), TEST(test_fewer_devices),
-        TEST(test_quarantine),   TEST(test_threads),
-        TEST(test_no_helper),    TEST(test_no_memory),
+        TEST(test_unlisted),      TEST(test_sections),
+        TEST(test_refused),       TEST(test_broken),
+        TEST(test_no_devices),    TEST(test_bad_company),
+        TEST(test_duplicates),    TEST(test_without_cache),
+        TEST(test_open),          TEST(test_open_race),
+        TEST(test_open_failure),  TEST(test_open_again_when_busy),
+        TEST(test_fewer_devices), TEST(test_quarantine),
+        TEST(test_threads),       TEST(test_no_helper),
+        TEST(test_no_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,8 +73,9 @@ static cellgate_status create_and_run(void *context)
 }
 
 /*
- * A plan that finds no memory is tried once more with less, so an attempt may
- * succeed all the same; then nothing more is asked of it.
+ * A plan that finds no memory is tried once more with less, and ordinary memory
+ * does for pinned, so an attempt may succeed all the same; then nothing more is
+ * asked of it.
  */
 static void each_allocation_may_fail(const char *device)
 {
@@ -98,7 +99,7 @@ static void each_allocation_may_fail(const char *device)
             assert_int_equal(status, failed ? CELLGATE_NO_MEMORY : CELLGATE_OK);
     }
     assert_true(nth > 20);
-    assert_true(recovered <= 4); /* allocations of plans */
+    assert_true(recovered <= 4); /* of plans and pinned memory */
 }
 
 static void on_the_host(void **state)
