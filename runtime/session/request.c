@@ -89,7 +89,7 @@ static void shape_text(char *text, size_t size, const int64_t *extents,
     for (int32_t axis = 0; axis < rank && used < size; axis++) {
         const char *comma = axis > 0 ? ", " : "";
 
-        if (extents[axis] == CG_UNKNOWN && axis < 2)
+        if (axis < 2 && extents[axis] == CG_UNKNOWN)
             used += (size_t)snprintf(text + used, size - used, "%s%s", comma,
                                      open[axis]);
         else
