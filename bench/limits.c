@@ -13,7 +13,7 @@
 typedef float wide __attribute__((vector_size(64)));
 typedef float half __attribute__((vector_size(32)));
 
-#define TRIALS 7
+#define TRIALS 25
 #define CHAINS 12 /* independent sums: more than latency times width */
 
 /* Multiply-adds in registers; returns their number. */

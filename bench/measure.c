@@ -85,3 +85,14 @@ double bench_median(const struct bench_times *times, int side)
     qsort(seconds, (size_t)times->pairs, sizeof *seconds, by_value);
     return seconds[times->pairs / 2];
 }
+
+double bench_best(const struct bench_times *times, int side)
+{
+    double best = times->seconds[side][0];
+    int i;
+
+    for (i = 1; i < times->pairs; i++)
+        if (times->seconds[side][i] < best)
+            best = times->seconds[side][i];
+    return best;
+}

@@ -36,4 +36,7 @@ double bench_ratio(const struct bench_times *times, int of, int to,
 /* Median time of a side. */
 double bench_median(const struct bench_times *times, int side);
 
+/* Shortest time of a side: the turn that others disturbed least. */
+double bench_best(const struct bench_times *times, int side);
+
 #endif /* BENCH_MEASURE_H */
