@@ -50,6 +50,9 @@ static void need_of(struct cpu_need *need, const cellgate_weights *weights,
         at_least(&need->c, padded);
         at_least(&need->gates, 4 * padded);
         at_least(&need->output, lstm->output);
+        at_least(&need->weight_bytes,
+                 (lstm->direction[0].kernel.depth + lstm->output) * 4 * padded *
+                     (int64_t)sizeof(float));
         if (lstm->direction[0].projection.panel_count > 0)
             at_least(&need->hidden, lstm->hidden);
         if (lstm->directions == 2)

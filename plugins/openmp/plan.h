@@ -18,11 +18,12 @@
 
 /* The most that any stage of the segment needs, in floats a row. */
 struct cpu_need {
-    int64_t c;       /* padded hidden size */
-    int64_t gates;   /* four of that */
-    int64_t output;  /* of a direction */
-    int64_t hidden;  /* of a layer with a projection, else 0 */
-    int64_t between; /* of a stage that is not the last */
+    int64_t c;            /* padded hidden size */
+    int64_t gates;        /* four of that */
+    int64_t output;       /* of a direction */
+    int64_t hidden;       /* of a layer with a projection, else 0 */
+    int64_t between;      /* of a stage that is not the last */
+    int64_t weight_bytes; /* of a layer's direction */
     bool two_directions;
     bool hoists_all; /* the input product of a step of the whole batch */
 };

@@ -4,8 +4,14 @@
 #include "plugins/openmp/dense.h"
 #include "plugins/openmp/plan.h"
 
-/* Samples a member needs to be given its own, in tiles. */
+/*
+ * Samples a member needs to be given its own, in tiles; and the most that a
+ * layer's weights may be then, as each member reads all of them at every step.
+ * Where they are more, each is better off with a slice of them, and the barrier
+ * is small beside a step.
+ */
 #define OWN_TILES 2
+#define OWN_BYTES (4 << 20)
 
 /* ---- Dealing out ------------------------------------------------------- */
 
@@ -280,7 +286,7 @@ cellgate_status cpu_run(cellgate_plan *plan, const cellgate_segment_run *run,
     plan->run = &known;
     plan->rows_only = !plan->has_lstm && !known.y.data;
     plan->own_samples =
-        plan->team &&
+        plan->team && plan->need.weight_bytes <= OWN_BYTES &&
         known.batch >= plan->threads * plan->kernels->tile * OWN_TILES;
     deal(plan, plan->own_samples ? plan->threads : 1);
     if (plan->team)
