@@ -182,9 +182,10 @@ typedef struct cg_keras_activation {
     cellgate_activation elementwise; /* LINEAR with softmax */
 } cg_keras_activation;
 
-/* From a layer's configuration; absent or null is linear. */
+/* From a layer's configuration; null is linear. `absent` names the layer's own
+   default; NULL: it has none, and the key has to be there. */
 cellgate_status cg_keras_get_activation(const cg_keras_layer *layer,
-                                        const char *key,
+                                        const char *key, const char *absent,
                                         cg_keras_activation *activation,
                                         cellgate_error *error);
 /* From an activation layer: LeakyReLU, ReLU, ELU, Softmax, Activation. */

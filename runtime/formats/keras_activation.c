@@ -133,7 +133,8 @@ cellgate_status cg_keras_layer_activation(const cg_keras_layer *layer,
     if (class_name == NULL)
         class_name = "(unnamed)";
     if (strcmp(class_name, "Activation") == 0)
-        return cg_keras_get_activation(&inner, "activation", activation, error);
+        return cg_keras_get_activation(&inner, "activation", NULL, activation,
+                                       error);
     if (strcmp(class_name, "ReLU") == 0)
         return relu_layer(&inner, activation, error);
     if (strcmp(class_name, "Softmax") == 0)
@@ -190,13 +191,15 @@ static cellgate_status from_object(const cg_keras_layer *layer,
 }
 
 cellgate_status cg_keras_get_activation(const cg_keras_layer *layer,
-                                        const char *key,
+                                        const char *key, const char *absent,
                                         cg_keras_activation *activation,
                                         cellgate_error *error)
 {
     const json_t *value = json_object_get(layer->config, key);
 
-    if (value == NULL || json_is_null(value))
+    if (value == NULL && absent != NULL)
+        return find_name(layer, absent, activation, error);
+    if (json_is_null(value))
         return find_name(layer, "linear", activation, error);
     if (json_is_string(value))
         return find_name(layer, json_string_value(value), activation, error);

@@ -158,8 +158,8 @@ static cellgate_status build_dense(cg_keras_call *call, cellgate_error *error)
         status =
             cg_keras_get_flag(layer, "use_bias", true, &dense->has_bias, error);
     if (status == CELLGATE_OK)
-        status =
-            cg_keras_get_activation(layer, "activation", &activation, error);
+        status = cg_keras_get_activation(layer, "activation", "linear",
+                                         &activation, error);
     if (status == CELLGATE_OK)
         status = cg_keras_load(layer, "", &node, 0, 2, weights, error);
     if (status != CELLGATE_OK)

@@ -15,12 +15,13 @@ const char *const cg_keras_lstm_options[] = {
 /* ---- Reading the options ------------------------------------------------- */
 
 static cellgate_status get_activation(const cg_keras_layer *layer,
-                                      const char *key,
+                                      const char *key, const char *absent,
                                       cellgate_activation *activation,
                                       cellgate_error *error)
 {
     cg_keras_activation any;
-    cellgate_status status = cg_keras_get_activation(layer, key, &any, error);
+    cellgate_status status =
+        cg_keras_get_activation(layer, key, absent, &any, error);
 
     if (status == CELLGATE_OK && any.softmax)
         return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
@@ -66,10 +67,11 @@ cellgate_status cg_keras_read_lstm(const cg_keras_layer *layer,
     if (status == CELLGATE_OK)
         status = read_flags(layer, lstm, error);
     if (status == CELLGATE_OK)
-        status = get_activation(layer, "activation", &lstm->cell, error);
-    if (status == CELLGATE_OK)
         status =
-            get_activation(layer, "recurrent_activation", &lstm->gate, error);
+            get_activation(layer, "activation", "tanh", &lstm->cell, error);
+    if (status == CELLGATE_OK)
+        status = get_activation(layer, "recurrent_activation", "sigmoid",
+                                &lstm->gate, error);
     return status;
 }
 

@@ -106,6 +106,10 @@ static void null_is_linear(void **state)
     (void)state;
     assert_int_equal(load_activation("3.0", ACTIVATION("null"), &kind).kind,
                      CELLGATE_LINEAR);
+    /* An Activation layer has no default. */
+    assert_keras_refuses(
+        SEQUENTIAL(INPUT("x", "[null, 5]") ", " LAYER("Activation", "act", "")),
+        NULL, CELLGATE_BAD_FILE, "'activation' must be a name or an object");
 }
 
 static void objects_are_read(void **state)

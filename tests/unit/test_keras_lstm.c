@@ -60,6 +60,24 @@ static void the_defaults(void **state)
     cellgate_model_destroy(model);
 }
 
+/* As LSTM.from_config() of Keras 3 has it; null is linear. */
+static void activations_left_out(void **state)
+{
+    cellgate_model *model = load(LSTM(""));
+    const cellgate_lstm *lstm = &model->nodes[0].as.lstm.shape;
+
+    (void)state;
+    assert_int_equal(lstm->activations[0][0].kind, CELLGATE_SIGMOID);
+    assert_int_equal(lstm->activations[0][1].kind, CELLGATE_TANH);
+    assert_int_equal(lstm->activations[0][2].kind, CELLGATE_TANH);
+    cellgate_model_destroy(model);
+    model = load(LSTM(", 'activation': null, 'recurrent_activation': null"));
+    lstm = &model->nodes[0].as.lstm.shape;
+    assert_int_equal(lstm->activations[0][0].kind, CELLGATE_LINEAR);
+    assert_int_equal(lstm->activations[0][1].kind, CELLGATE_LINEAR);
+    cellgate_model_destroy(model);
+}
+
 static void every_option(void **state)
 {
     static const keras_weight no_bias[] = {
@@ -207,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_defaults),
+        cmocka_unit_test(activations_left_out),
         cmocka_unit_test(every_option),
         cmocka_unit_test(backwards_sequences_stay_reversed),
         cmocka_unit_test(states_go_in_and_out),
