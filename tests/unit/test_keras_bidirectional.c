@@ -190,6 +190,46 @@ static void states_are_forward_then_backward(void **state)
     cellgate_model_destroy(model);
 }
 
+/* Two nodes: the backward one starts from the last two. */
+static void unlike_layers_have_their_own_states(void **state)
+{
+    static const keras_weight unlike[] = { BOTH(2, 5) };
+    cellgate_model *model = load(
+        FUNCTIONAL(
+            INPUT("x", "[null, 6, 3]") ", " INPUT("fh", "[null, 2]") ", " INPUT("fc", "[null, 2]") ", " INPUT("bh", "[null, 5]") ", " INPUT(
+                "bc",
+                "[null, 5]") ", " CALLED("Bidirectional", "b",
+                                         ", 'layer': " LSTM("") ", "
+                                                                "'backward_"
+                                                                "layer':"
+                                                                " " LAYER(
+                                                                    "LSTM", "i",
+                                                                    ", "
+                                                                    "'units': "
+                                                                    "5, "
+                                                                    "'go_"
+                                                                    "backwards'"
+                                                                    ": true"),
+                                         X,
+                                         "'initial_state': [" TENSOR("fh", "0", "0") ", " TENSOR(
+                                             "fc", "0",
+                                             "0") ", " TENSOR("bh", "0",
+                                                              "0") ", " TENSOR("bc",
+                                                                               "0",
+                                                                               "0") "]"),
+            "[['x', 0, 0], ['fh', 0, 0], ['fc', 0, 0], ['bh', 0, 0], "
+            "['bc', 0, 0]]",
+            "['b', 0, 0]"),
+        unlike);
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(
+            model->nodes[i / 2].inputs[CG_LSTM_INPUT_STATE + i % 2],
+            model->inputs[1 + i].value);
+    cellgate_model_destroy(model);
+}
+
 static void wrong_pairs_are_refused(void **state)
 {
     (void)state;
@@ -225,6 +265,7 @@ int main(void)
         cmocka_unit_test(unlike_layers_are_two_nodes),
         cmocka_unit_test(a_reversed_forward_layer),
         cmocka_unit_test(states_are_forward_then_backward),
+        cmocka_unit_test(unlike_layers_have_their_own_states),
         cmocka_unit_test(wrong_pairs_are_refused),
     };
     return cmocka_run_group_tests(tests, scratch_folder_setup,

@@ -416,6 +416,47 @@ static void functional_models_count_a_call_of_their_own(void **state)
         weights, CELLGATE_BAD_FILE, "called on 3 tensors; it takes 2");
 }
 
+/* A Sequential model has one too in the files of Keras 2, none in those of
+   Keras 3. */
+static void sequential_models_count_by_version(void **state)
+{
+    static const keras_weight weights[] = {
+        DENSE_WEIGHTS("layers/sequential/layers/dense", 3, 3),
+        { NULL, 0, { 0 } }
+    };
+#define TWICE(output)                                                          \
+    FUNCTIONAL(ROW("x") ", {'class_name': 'Sequential', 'config': {'name': "   \
+                        "'s', 'layers': [" LAYER(                              \
+                            "Dense", "d",                                      \
+                            ", 'units': 3") "]}, "                             \
+                                            "'name': 's', 'inbound_nodes': "   \
+                                            "[[['x', 0, 0, {}]], "             \
+                                            "[['s', " output ", 0, {}]]]}",    \
+               "['x', 0, 0]", "['s', " output ", 0]")
+    static const struct {
+        const char *version, *config;
+        cellgate_status status;
+    } files[] = { { "2.15.0", TWICE("1"), CELLGATE_OK },
+                  { "2.15.0", TWICE("0"), CELLGATE_BAD_FILE },
+                  { "3.15.1", TWICE("0"), CELLGATE_OK } };
+#undef TWICE
+
+    (void)state;
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        cellgate_error error = CELLGATE_ERROR_INIT;
+        cellgate_model *model = NULL;
+        const cellgate_status got = cellgate_model_load(
+            keras_file_write(files[i].version, files[i].config, weights),
+            &model, &error);
+
+        if (got != files[i].status)
+            fail_msg("file %zu: %s", i, error.text);
+        if (model != NULL) /* the output is the first of the two calls */
+            assert_int_equal(model->node_count, 1);
+        cellgate_model_destroy(model);
+    }
+}
+
 static void models_cannot_nest_without_end(void **state)
 {
     enum { DEEP = 40 };
@@ -553,6 +594,7 @@ int main(void)
         cmocka_unit_test(sequential_layers_have_one_output),
         cmocka_unit_test(nested_models_are_built_in_place),
         cmocka_unit_test(functional_models_count_a_call_of_their_own),
+        cmocka_unit_test(sequential_models_count_by_version),
         cmocka_unit_test(models_cannot_nest_without_end),
         cmocka_unit_test(calls_cannot_multiply_without_end),
         cmocka_unit_test(layers_cannot_multiply_without_end),

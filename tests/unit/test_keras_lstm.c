@@ -166,6 +166,51 @@ static void states_go_in_and_out(void **state)
     cellgate_model_destroy(model);
 }
 
+/* Of two layers, what the first one hands on: the mask of its input, which it
+   doesn't look at with states as tensors, or the one given as mask=. */
+static void masks_are_handed_on(void **state)
+{
+    static const keras_weight two[] = { LSTM_WEIGHTS("layers/lstm/cell", 3, 2),
+                                        LSTM_WEIGHTS("layers/lstm_1/cell", 2,
+                                                     2),
+                                        { NULL, 0, { 0 } } };
+#define OPERATION(class, name, options, arguments)                             \
+    "{'module': 'keras.src.ops.numpy', 'class_name': '" class                  \
+        "', 'config': {'name': '" name "'" options "}, 'name': '" name         \
+        "', 'inbound_nodes': [{'args': [" arguments "], 'kwargs': {}}]}"
+#define THEN ", " CALLED("LSTM", "m", ", 'units': 2", TENSOR("l", "0", "0"), "")
+    cellgate_model *model = load_with(
+        FUNCTIONAL(SERIES ", " STATE("h") ", " STATE("c") ", " RUNS(
+                       ", 'return_sequences': true", X,
+                       "'initial_state': [" H ", " C "]") THEN,
+                   "[['x', 0, 0], ['h', 0, 0], ['c', 0, 0]]", "['m', 0, 0]"),
+        two);
+
+    (void)state;
+    assert_int_not_equal(model->inputs[0].mask, CG_NO_VALUE);
+    assert_int_equal(model->nodes[0].inputs[CG_LSTM_INPUT_MASK], CG_NO_VALUE);
+    assert_int_equal(model->nodes[1].inputs[CG_LSTM_INPUT_MASK],
+                     model->inputs[0].mask);
+    cellgate_model_destroy(model);
+    model = load_with(
+        FUNCTIONAL(
+            SERIES
+            ", " OPERATION("NotEqual", "ne", "", X ", 0.5") ", " OPERATION(
+                "Any", "any", ", 'axis': [-1]",
+                TENSOR("ne", "0",
+                       "0")) ", " RUNS(", 'return_sequences': true", X,
+                                       "'mask': " TENSOR("any", "0", "0")) THEN,
+            "['x', 0, 0]", "['m', 0, 0]"),
+        two);
+    assert_int_equal(model->node_count, 3);
+    for (int i = 1; i < 3; i++)
+        assert_int_equal(model->nodes[i].inputs[CG_LSTM_INPUT_MASK],
+                         model->nodes[0].outputs[0]);
+    cellgate_model_destroy(model);
+#undef OPERATION
+#undef THEN
+}
+
 static void states_may_be_positional(void **state)
 {
     cellgate_model *model = load(FUNCTIONAL(
@@ -229,6 +274,7 @@ int main(void)
         cmocka_unit_test(every_option),
         cmocka_unit_test(backwards_sequences_stay_reversed),
         cmocka_unit_test(states_go_in_and_out),
+        cmocka_unit_test(masks_are_handed_on),
         cmocka_unit_test(states_may_be_positional),
         cmocka_unit_test(unused_states_are_not_asked_for),
         cmocka_unit_test(wrong_calls_are_refused),

@@ -254,6 +254,78 @@ static void lengths_are_masks(void **state)
     rig_request_finish(&request);
 }
 
+/* Two LSTMs that share nothing: [batch][5][3] and [batch][4][2]. */
+static cellgate_model *two_inputs(void)
+{
+    rig_model build;
+    rig_lstm lstm;
+    int32_t x[2];
+
+    rig_model_begin(&build, 3);
+    x[0] = rig_input(&build, 5, 3);
+    x[1] = rig_input(&build, 4, 2);
+    for (size_t at = 0; at < 2; at++) {
+        rig_lstm_init(&lstm, at == 0 ? 3 : 2, 4);
+        lstm.mask = rig_mask(&build, at);
+        rig_add_lstm(&build, x[at], &lstm);
+        rig_output(&build, lstm.sequence);
+        rig_output(&build, lstm.last);
+    }
+    return rig_model_end(&build);
+}
+
+static void each_input_has_its_own_lengths(void **state)
+{
+    const int32_t first[3] = { 3, 5, 0 }, second[3] = { 4, 0, 1 };
+    cellgate_model *model = two_inputs();
+    cellgate_session *host = rig_session(with.runtime, model, "host", NULL);
+    cellgate_session *cpu = rig_session(with.runtime, model, "cpu", NULL);
+    uint64_t random = 5;
+    rig_request request;
+
+    (void)state;
+    rig_request_init(&request, cpu, model, 3, 0, 0, &random);
+    for (int given = 0; given < 4; given++) {
+        const float *last = request.outputs[3].data;
+        float *wanted;
+        size_t count;
+
+        request.inputs[0].lengths = given & 1 ? first : NULL;
+        request.inputs[1].lengths = given & 2 ? second : NULL;
+        rig_run(host, &request, NULL);
+        wanted = rig_outputs(&request, &count);
+        rig_run(cpu, &request, NULL);
+        rig_expect(&request, wanted, 1e-5);
+        /* A row without a step says so: the masks reach the host ops too. */
+        assert_int_equal(last[4] == 0, (given & 2) != 0);
+        free(wanted);
+    }
+    request.inputs[0].lengths = request.inputs[1].lengths = NULL;
+    rig_request_finish(&request);
+    cellgate_session_destroy(host);
+    cellgate_session_destroy(cpu);
+    cellgate_model_destroy(model);
+}
+
+/* Nothing in the graph would bring the two together. */
+static void all_inputs_have_one_batch(void **state)
+{
+    cellgate_model *model = two_inputs();
+    cellgate_session *session = rig_session(with.runtime, model, "cpu", NULL);
+    uint64_t random = 5;
+    rig_request request;
+
+    (void)state;
+    rig_request_init(&request, session, model, 3, 0, 0, &random);
+    request.inputs[1].tensor.shape[0] = 2;
+    refused(session, &request.request, CELLGATE_BAD_SHAPE, "has 2 rows, but");
+    request.inputs[1].tensor.shape[0] = 3;
+    rig_run(session, &request, NULL);
+    rig_request_finish(&request);
+    cellgate_session_destroy(session);
+    cellgate_model_destroy(model);
+}
+
 /* ---- Numbers ----------------------------------------------------------- */
 
 static void other_dtypes_are_converted(void **state)
@@ -592,6 +664,8 @@ int main(void)
         cmocka_unit_test(no_steps_are_no_error),
         cmocka_unit_test(wrong_lengths_are_named),
         cmocka_unit_test(lengths_are_masks),
+        cmocka_unit_test(each_input_has_its_own_lengths),
+        cmocka_unit_test(all_inputs_have_one_batch),
         cmocka_unit_test(other_dtypes_are_converted),
         cmocka_unit_test(ids_are_checked),
         cmocka_unit_test(nan_spoils_its_own_row),
