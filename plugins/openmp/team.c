@@ -5,14 +5,15 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "plugins/openmp/spread.h"
 #include "plugins/openmp/team.h"
 
 /*
  * How long a wait spins before it offers the processor (under a microsecond),
- * and how often it does that before it sleeps (some 150 us). Two members on one
- * processor lose the spin at every barrier until they are moved apart, so it is
- * short: with 2000 spins, a loaded machine of two processors took 3 to 5 times
- * as long for small layers, and an idle one was no faster.
+ * and how often it does that before it sleeps (some 150 us). Where other work
+ * takes a member's processor, the others lose the spin at every barrier, so it
+ * is short: on two busy processors 2000 spins made small layers take 3 to 5
+ * times as long, and on idle ones they gained nothing.
  */
 #define SPINS 60
 #define YIELDS 400
@@ -136,6 +137,7 @@ struct cpu_team {
     /* Guarded by `turn`. */
     bool started;
     pthread_t owner;
+    struct cpu_spread spread; /* of the members over the processors */
 };
 
 static void report_done(struct cpu_team *team)
@@ -149,6 +151,7 @@ static void serve(struct cpu_team *team, uint32_t member)
 {
     uint32_t seen = 0;
 
+    cpu_spread_join(&team->spread, member);
     for (;;) {
         cpu_signal_wait(&team->job, seen);
         seen++;
@@ -246,6 +249,7 @@ static cellgate_status start(struct cpu_team *team, cellgate_error *error)
     atomic_store(&team->gone, 0);
     team->ending = false;
     team->process = getpid();
+    cpu_spread_init(&team->spread);
     failure = pthread_create(&team->owner, NULL, own_region, team);
     if (failure != 0)
         return cellgate_fail(error, CELLGATE_DEVICE_FAILED,
@@ -278,6 +282,7 @@ void cpu_team_run(struct cpu_team *team,
     uint32_t seen;
 
     pthread_mutex_lock(&team->turn);
+    cpu_spread_from_caller(&team->spread, team->size);
     seen = atomic_load(&team->idle.value);
     team->work = work;
     team->context = context;

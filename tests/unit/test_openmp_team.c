@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -199,9 +200,51 @@ static void test_shares(void **state)
     assert_int_equal(next, 17);
 }
 
+#if defined(__linux__)
+static void see_processors(void *context, uint32_t member)
+{
+    cpu_set_t *seen = context;
+
+    if (member == 1)
+        (void)sched_getaffinity(0, sizeof *seen, seen);
+}
+
+/* Wherever the caller is, the other member may run anywhere but there. */
+static void test_members_keep_off_the_caller(void **state)
+{
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    struct cpu_team *team = NULL;
+    cpu_set_t all, one, seen, expected;
+    int processor;
+
+    (void)state;
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2)
+        skip();
+    assert_int_equal(cpu_team_create(&host, 2, &team, &error), CELLGATE_OK);
+    assert_int_equal(cpu_team_start(team, &error), CELLGATE_OK);
+    for (processor = 0; processor < CPU_SETSIZE; processor++) {
+        if (!CPU_ISSET(processor, &all))
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(processor, &one);
+        assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+        CPU_ZERO(&seen);
+        cpu_team_run(team, see_processors, &seen);
+        expected = all;
+        CPU_CLR(processor, &expected);
+        assert_true(CPU_EQUAL(&seen, &expected));
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    cpu_team_destroy(team);
+}
+#endif
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+#if defined(__linux__)
+        cmocka_unit_test(test_members_keep_off_the_caller),
+#endif
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_never_started),
         cmocka_unit_test(test_barrier),
