@@ -21,8 +21,9 @@
  *
  * Other metadata keys are left to later versions: a reader passes over them.
  * Attributes are those of the kind's table (model/kinds.c), all of them, in its
- * order; an activation is ["leaky_relu", alpha]. Loading a file and saving it
- * again gives the same bytes.
+ * order; an activation is ["leaky_relu", alpha], a choice its name, a list of
+ * extents an array. Optional ones are left out where they are 0. Loading a file
+ * and saving it again gives the same bytes.
  *
  * The file must not change while a model loaded from it is in use. Private to
  * native_*.c.

@@ -3,12 +3,6 @@
 
 #include "runtime/formats/native.h"
 
-static const char *const merge_modes[] = {
-    [CG_MERGE_SUM] = "sum",
-    [CG_MERGE_AVERAGE] = "average",
-    [CG_MERGE_PRODUCT] = "product",
-};
-
 /* ---- Writing ------------------------------------------------------------- */
 
 static json_t *write_activation(const cellgate_activation *activation)
@@ -27,6 +21,18 @@ static json_t *write_activation(const cellgate_activation *activation)
     }
 }
 
+static json_t *write_extents(const cg_extents *extents)
+{
+    json_t *json = json_array();
+
+    for (int32_t i = 0; json != NULL && i < extents->count; i++)
+        if (json_array_append_new(json, json_integer(extents->extent[i]))) {
+            json_decref(json);
+            json = NULL;
+        }
+    return json;
+}
+
 static json_t *write_attribute(const cg_node *node,
                                const cg_attribute *attribute)
 {
@@ -34,6 +40,7 @@ static json_t *write_attribute(const cg_node *node,
 
     switch (attribute->type) {
     case CG_ATTRIBUTE_SIZE:
+    case CG_ATTRIBUTE_INTEGER:
         return json_integer(*(const int64_t *)at);
     case CG_ATTRIBUTE_COUNT:
         return json_integer(*(const int32_t *)at);
@@ -45,8 +52,10 @@ static json_t *write_attribute(const cg_node *node,
         return json_real((double)*(const float *)at);
     case CG_ATTRIBUTE_ACTIVATION:
         return write_activation(at);
-    case CG_ATTRIBUTE_MERGE:
-        return json_string(merge_modes[*(const cg_merge_mode *)at]);
+    case CG_ATTRIBUTE_CHOICE:
+        return json_string(attribute->choices[*(const int *)at]);
+    case CG_ATTRIBUTE_EXTENTS:
+        return write_extents(at);
     }
     return NULL;
 }
@@ -59,6 +68,8 @@ json_t *cg_native_write_attributes(const cg_node *node)
     for (size_t i = 0; json != NULL && i < kind->attribute_count; i++) {
         const cg_attribute *attribute = &kind->attributes[i];
 
+        if (cg_attribute_left_out(node, attribute))
+            continue;
         if (json_object_set_new(json, attribute->name,
                                 write_attribute(node, attribute)) != 0) {
             json_decref(json);
@@ -96,16 +107,34 @@ static bool read_activation(const json_t *json, cellgate_activation *out)
     return false;
 }
 
-static bool read_merge(const json_t *json, cg_merge_mode *out)
+static bool read_choice(const json_t *json, const char *const *choices,
+                        int *out)
 {
     const char *name = json_string_value(json);
 
-    for (int i = 0; name != NULL && i <= (int)CG_MERGE_PRODUCT; i++)
-        if (strcmp(name, merge_modes[i]) == 0) {
-            *out = (cg_merge_mode)i;
+    for (int i = 0; name != NULL && choices[i] != NULL; i++)
+        if (strcmp(name, choices[i]) == 0) {
+            *out = i;
             return true;
         }
     return false;
+}
+
+static bool read_extents(const json_t *json, cg_extents *out)
+{
+    const size_t count = json_array_size(json);
+
+    if (!json_is_array(json) || count > CELLGATE_MAX_RANK)
+        return false;
+    *out = (cg_extents){ .count = (int32_t)count };
+    for (size_t i = 0; i < count; i++) {
+        const json_t *extent = json_array_get(json, i);
+
+        if (!json_is_integer(extent))
+            return false;
+        out->extent[i] = json_integer_value(extent);
+    }
+    return true;
 }
 
 static bool read_attribute(const json_t *json, cg_node *node,
@@ -115,6 +144,7 @@ static bool read_attribute(const json_t *json, cg_node *node,
 
     switch (attribute->type) {
     case CG_ATTRIBUTE_SIZE:
+    case CG_ATTRIBUTE_INTEGER:
         *(int64_t *)at = json_integer_value(json);
         return json_is_integer(json);
     case CG_ATTRIBUTE_COUNT:
@@ -132,8 +162,10 @@ static bool read_attribute(const json_t *json, cg_node *node,
         return json_is_number(json);
     case CG_ATTRIBUTE_ACTIVATION:
         return read_activation(json, at);
-    case CG_ATTRIBUTE_MERGE:
-        return read_merge(json, at);
+    case CG_ATTRIBUTE_CHOICE:
+        return read_choice(json, attribute->choices, at);
+    case CG_ATTRIBUTE_EXTENTS:
+        return read_extents(json, at);
     }
     return false;
 }
@@ -142,17 +174,21 @@ cellgate_status cg_native_read_attributes(const json_t *json, cg_node *node,
                                           cellgate_error *error)
 {
     const cg_kind_entry *kind = cg_kind_get((int)node->kind);
+    size_t known = 0;
 
     for (size_t i = 0; i < kind->attribute_count; i++) {
         const cg_attribute *attribute = &kind->attributes[i];
         const json_t *value = json_object_get(json, attribute->name);
 
+        if (value == NULL && attribute->optional)
+            continue;
+        known++;
         if (value == NULL || !read_attribute(value, node, attribute))
             return cg_node_fail(error, CELLGATE_BAD_FILE, node,
                                 "attribute '%s' is missing or not usable",
                                 attribute->name);
     }
-    if (json_object_size(json) != kind->attribute_count)
+    if (json_object_size(json) != known)
         return cg_node_fail(error, CELLGATE_BAD_FILE, node,
                             "it has an unknown attribute");
     return CELLGATE_OK;

@@ -184,10 +184,8 @@ static cellgate_status find_weight(const native_reader *reader,
 static cellgate_status read_weights(const native_reader *reader, cg_node *node,
                                     const json_t *json, cellgate_error *error)
 {
-    const cg_kind_entry *kind = cg_kind_get((int)node->kind);
     size_t used = 0;
-    cellgate_status status =
-        kind->check != NULL ? kind->check(node, error) : CELLGATE_OK;
+    cellgate_status status = cg_node_check(node, error);
 
     if (status != CELLGATE_OK)
         return status;

@@ -65,19 +65,6 @@ cellgate_status cg_check_activation(const cg_node *node, cellgate_error *error)
     return check_one_activation(node, &node->as.activation, error);
 }
 
-cellgate_status cg_check_merge(const cg_node *node, cellgate_error *error)
-{
-    switch (node->as.merge) {
-    case CG_MERGE_SUM:
-    case CG_MERGE_AVERAGE:
-    case CG_MERGE_PRODUCT:
-        return CELLGATE_OK;
-    }
-    return cg_node_fail(error, CELLGATE_BAD_FILE, node,
-                        "there is no merge mode number %d",
-                        (int)node->as.merge);
-}
-
 cellgate_status cg_check_slice(const cg_node *node, cellgate_error *error)
 {
     const cg_slice *slice = &node->as.slice;
@@ -143,6 +130,53 @@ cellgate_status cg_check_lstm(const cg_node *node, cellgate_error *error)
                             (int)lstm->directions, 2 + 2 * lstm->directions,
                             node->input_count, node->output_count);
     return CELLGATE_OK;
+}
+
+static bool has_choice(const cg_attribute *attribute, int number)
+{
+    int count = 0;
+
+    while (attribute->choices[count] != NULL)
+        count++;
+    return number >= 0 && number < count;
+}
+
+cellgate_status cg_node_check(const cg_node *node, cellgate_error *error)
+{
+    const cg_kind_entry *kind = cg_kind_get((int)node->kind);
+
+    for (size_t i = 0; i < kind->attribute_count; i++) {
+        const cg_attribute *attribute = &kind->attributes[i];
+        const void *at = (const char *)node + attribute->offset;
+
+        if (attribute->type == CG_ATTRIBUTE_CHOICE &&
+            !has_choice(attribute, *(const int *)at))
+            return cg_node_fail(error, CELLGATE_BAD_FILE, node,
+                                "there is no %s number %d", attribute->name,
+                                *(const int *)at);
+    }
+    return kind->check != NULL ? kind->check(node, error) : CELLGATE_OK;
+}
+
+bool cg_attribute_left_out(const cg_node *node, const cg_attribute *attribute)
+{
+    const void *at = (const char *)node + attribute->offset;
+
+    if (!attribute->optional)
+        return false;
+    switch (attribute->type) {
+    case CG_ATTRIBUTE_SIZE:
+    case CG_ATTRIBUTE_INTEGER:
+        return *(const int64_t *)at == 0;
+    case CG_ATTRIBUTE_COUNT:
+    case CG_ATTRIBUTE_FLAG:
+    case CG_ATTRIBUTE_CHOICE:
+        return *(const int *)at == 0;
+    case CG_ATTRIBUTE_BOOL:
+        return !*(const bool *)at;
+    default:
+        return false;
+    }
 }
 
 static void normalise_activation(cellgate_activation *activation)

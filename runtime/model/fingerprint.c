@@ -24,6 +24,13 @@ static void hash_float(XXH3_state_t *state, float number)
     (void)XXH3_128bits_update(state, &number, sizeof number);
 }
 
+static void hash_extents(XXH3_state_t *state, const cg_extents *extents)
+{
+    hash_number(state, extents->count);
+    for (int32_t i = 0; i < extents->count; i++)
+        hash_number(state, extents->extent[i]);
+}
+
 static void hash_attribute(XXH3_state_t *state, const cg_node *node,
                            const cg_attribute *attribute)
 {
@@ -32,6 +39,7 @@ static void hash_attribute(XXH3_state_t *state, const cg_node *node,
 
     switch (attribute->type) {
     case CG_ATTRIBUTE_SIZE:
+    case CG_ATTRIBUTE_INTEGER:
         hash_number(state, *(const int64_t *)at);
         break;
     case CG_ATTRIBUTE_COUNT:
@@ -44,8 +52,11 @@ static void hash_attribute(XXH3_state_t *state, const cg_node *node,
     case CG_ATTRIBUTE_FLOAT:
         hash_float(state, *(const float *)at);
         break;
-    case CG_ATTRIBUTE_MERGE:
-        hash_number(state, (int64_t) * (const cg_merge_mode *)at);
+    case CG_ATTRIBUTE_CHOICE:
+        hash_number(state, *(const int *)at);
+        break;
+    case CG_ATTRIBUTE_EXTENTS:
+        hash_extents(state, at);
         break;
     case CG_ATTRIBUTE_ACTIVATION:
         activation = at;
@@ -83,7 +94,8 @@ static void hash_node(XXH3_state_t *state, const cg_node *node)
     for (size_t i = 0; i < node->output_count; i++)
         hash_number(state, node->outputs[i]);
     for (size_t i = 0; i < kind->attribute_count; i++)
-        hash_attribute(state, node, &kind->attributes[i]);
+        if (!cg_attribute_left_out(node, &kind->attributes[i]))
+            hash_attribute(state, node, &kind->attributes[i]);
     for (size_t i = 0; i < node->weight_count; i++)
         hash_weight(state, &node->weights[i]);
 }

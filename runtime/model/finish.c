@@ -302,17 +302,36 @@ static const char *dtype_use(int32_t dtype)
                                   : "numbers";
 }
 
+/* What input number `index` must be, or CG_DTYPE_ANY. */
+static int32_t input_dtype(const cg_kind_entry *kind, size_t index,
+                           int32_t first)
+{
+    const int32_t dtype =
+        kind->input_dtypes[index < CG_KIND_DTYPES ? index : 0];
+
+    if (dtype == CG_DTYPE_FIRST || (dtype == CG_DTYPE_ANY && index > 0))
+        return first;
+    return dtype;
+}
+
+static bool dtype_fits(const cellgate_model *model, int32_t value,
+                       int32_t dtype)
+{
+    return dtype == CG_DTYPE_ANY || model->values[value].dtype == dtype;
+}
+
 static cellgate_status check_dtypes(const cellgate_model *model,
                                     const cg_node *node, cellgate_error *error)
 {
     const cg_kind_entry *kind = cg_kind_get((int)node->kind);
 
+    const int32_t first = model->values[node->inputs[0]].dtype;
+
     for (size_t i = 0; i < node->input_count; i++) {
         const int32_t value = node->inputs[i];
-        const int32_t dtype =
-            i == 1 ? kind->input_dtypes[1] : kind->input_dtypes[0];
+        const int32_t dtype = input_dtype(kind, i, first);
 
-        if (value != CG_NO_VALUE && model->values[value].dtype != dtype)
+        if (value != CG_NO_VALUE && !dtype_fits(model, value, dtype))
             return cg_node_fail(error, CELLGATE_BAD_FILE, node,
                                 "it takes %s, and '%s' is %s", dtype_use(dtype),
                                 model->values[value].name,
@@ -320,7 +339,10 @@ static cellgate_status check_dtypes(const cellgate_model *model,
     }
     for (size_t i = 0; i < node->output_count; i++)
         if (node->outputs[i] != CG_NO_VALUE &&
-            model->values[node->outputs[i]].dtype != kind->output_dtype)
+            !dtype_fits(model, node->outputs[i],
+                        kind->output_dtype == CG_DTYPE_FIRST
+                            ? first
+                            : kind->output_dtype))
             return cg_node_fail(error, CELLGATE_BAD_FILE, node,
                                 "output %zu has the wrong dtype", i);
     for (size_t i = 0; i < node->weight_count; i++)

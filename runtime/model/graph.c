@@ -277,14 +277,15 @@ static cellgate_status check_outputs(const cellgate_model *model,
     const cg_kind_entry *kind = cg_kind_get((int)node->kind);
 
     if (node->output_count < kind->outputs ||
-        (node->output_count > kind->outputs && node->kind != CG_LSTM))
+        (node->output_count > kind->outputs &&
+         node->output_count > kind->max_outputs))
         return cg_node_fail(error, CELLGATE_BAD_FILE, node,
                             "%zu outputs do not fit the kind %s",
                             node->output_count, kind->name);
     for (size_t i = 0; i < node->output_count; i++) {
         const int32_t value = node->outputs[i];
 
-        if (value == CG_NO_VALUE && node->kind == CG_LSTM)
+        if (value == CG_NO_VALUE && kind->optional_outputs)
             continue;
         if (check_value(model, value, NULL) != CELLGATE_OK)
             return cg_node_fail(error, CELLGATE_BAD_FILE, node,
@@ -332,13 +333,12 @@ static cellgate_status check_node(const cellgate_model *model,
                                   const cg_node *node, cellgate_error *error)
 {
     const cg_kind_entry *kind = cg_kind_get((int)node->kind);
-    cellgate_status status = CELLGATE_OK;
+    cellgate_status status;
 
     if (kind == NULL)
         return cg_node_fail(error, CELLGATE_BAD_FILE, node,
                             "there is no kind number %d", (int)node->kind);
-    if (kind->check != NULL)
-        status = kind->check(node, error);
+    status = cg_node_check(node, error);
     if (status == CELLGATE_OK)
         status = check_arity(model, node, error);
     if (status == CELLGATE_OK)

@@ -3,58 +3,71 @@
 
 #include "runtime/model/kinds.h"
 
-#define AT(member) offsetof(cg_node, as.member)
+#define PLAIN(text, kind, member)                                              \
+    {                                                                          \
+        .name = (text), .type = CG_ATTRIBUTE_##kind,                           \
+        .offset = offsetof(cg_node, as.member)                                 \
+    }
+#define CHOICE(text, member, table)                                            \
+    {                                                                          \
+        .name = (text), .type = CG_ATTRIBUTE_CHOICE,                           \
+        .offset = offsetof(cg_node, as.member), .choices = (table)             \
+    }
 
 static const cg_attribute embedding_attributes[] = {
-    { "vocabulary", CG_ATTRIBUTE_SIZE, AT(embedding.vocabulary) },
-    { "size", CG_ATTRIBUTE_SIZE, AT(embedding.size) },
+    PLAIN("vocabulary", SIZE, embedding.vocabulary),
+    PLAIN("size", SIZE, embedding.size),
 };
 
 static const cg_attribute lstm_attributes[] = {
-    { "input_size", CG_ATTRIBUTE_SIZE, AT(lstm.shape.input_size) },
-    { "hidden_size", CG_ATTRIBUTE_SIZE, AT(lstm.shape.hidden_size) },
-    { "projection_size", CG_ATTRIBUTE_SIZE, AT(lstm.shape.projection_size) },
-    { "directions", CG_ATTRIBUTE_COUNT, AT(lstm.shape.directions) },
-    { "reverse", CG_ATTRIBUTE_FLAG, AT(lstm.shape.reverse) },
-    { "bias", CG_ATTRIBUTE_FLAG, AT(lstm.shape.has_bias) },
-    { "peepholes", CG_ATTRIBUTE_FLAG, AT(lstm.shape.has_peepholes) },
-    { "coupled", CG_ATTRIBUTE_FLAG, AT(lstm.shape.coupled) },
-    { "clip", CG_ATTRIBUTE_FLOAT, AT(lstm.shape.clip) },
-    { "gate", CG_ATTRIBUTE_ACTIVATION, AT(lstm.shape.activations[0][0]) },
-    { "cell", CG_ATTRIBUTE_ACTIVATION, AT(lstm.shape.activations[0][1]) },
-    { "hidden", CG_ATTRIBUTE_ACTIVATION, AT(lstm.shape.activations[0][2]) },
-    { "backward_gate", CG_ATTRIBUTE_ACTIVATION,
-      AT(lstm.shape.activations[1][0]) },
-    { "backward_cell", CG_ATTRIBUTE_ACTIVATION,
-      AT(lstm.shape.activations[1][1]) },
-    { "backward_hidden", CG_ATTRIBUTE_ACTIVATION,
-      AT(lstm.shape.activations[1][2]) },
-    { "zero_masked", CG_ATTRIBUTE_BOOL, AT(lstm.zero_masked) },
-    { "stateful", CG_ATTRIBUTE_BOOL, AT(lstm.stateful) },
+    PLAIN("input_size", SIZE, lstm.shape.input_size),
+    PLAIN("hidden_size", SIZE, lstm.shape.hidden_size),
+    PLAIN("projection_size", SIZE, lstm.shape.projection_size),
+    PLAIN("directions", COUNT, lstm.shape.directions),
+    PLAIN("reverse", FLAG, lstm.shape.reverse),
+    PLAIN("bias", FLAG, lstm.shape.has_bias),
+    PLAIN("peepholes", FLAG, lstm.shape.has_peepholes),
+    PLAIN("coupled", FLAG, lstm.shape.coupled),
+    PLAIN("clip", FLOAT, lstm.shape.clip),
+    PLAIN("gate", ACTIVATION, lstm.shape.activations[0][0]),
+    PLAIN("cell", ACTIVATION, lstm.shape.activations[0][1]),
+    PLAIN("hidden", ACTIVATION, lstm.shape.activations[0][2]),
+    PLAIN("backward_gate", ACTIVATION, lstm.shape.activations[1][0]),
+    PLAIN("backward_cell", ACTIVATION, lstm.shape.activations[1][1]),
+    PLAIN("backward_hidden", ACTIVATION, lstm.shape.activations[1][2]),
+    PLAIN("zero_masked", BOOL, lstm.zero_masked),
+    PLAIN("stateful", BOOL, lstm.stateful),
 };
 
 static const cg_attribute dense_attributes[] = {
-    { "input_size", CG_ATTRIBUTE_SIZE, AT(dense.input_size) },
-    { "units", CG_ATTRIBUTE_SIZE, AT(dense.units) },
-    { "bias", CG_ATTRIBUTE_BOOL, AT(dense.has_bias) },
-    { "activation", CG_ATTRIBUTE_ACTIVATION, AT(dense.activation) },
+    PLAIN("input_size", SIZE, dense.input_size),
+    PLAIN("units", SIZE, dense.units),
+    PLAIN("bias", BOOL, dense.has_bias),
+    PLAIN("activation", ACTIVATION, dense.activation),
 };
 
 static const cg_attribute activation_attributes[] = {
-    { "activation", CG_ATTRIBUTE_ACTIVATION, AT(activation) },
+    PLAIN("activation", ACTIVATION, activation),
+};
+
+static const char *const merge_modes[] = {
+    [CG_MERGE_SUM] = "sum",
+    [CG_MERGE_AVERAGE] = "average",
+    [CG_MERGE_PRODUCT] = "product",
+    NULL,
 };
 
 static const cg_attribute merge_attributes[] = {
-    { "mode", CG_ATTRIBUTE_MERGE, AT(merge) },
+    CHOICE("mode", merge, merge_modes),
 };
 
 static const cg_attribute slice_attributes[] = {
-    { "begin", CG_ATTRIBUTE_SIZE, AT(slice.begin) },
-    { "end", CG_ATTRIBUTE_SIZE, AT(slice.end) },
+    PLAIN("begin", SIZE, slice.begin),
+    PLAIN("end", SIZE, slice.end),
 };
 
 static const cg_attribute not_equal_attributes[] = {
-    { "value", CG_ATTRIBUTE_FLOAT, AT(not_equal) },
+    PLAIN("value", FLOAT, not_equal),
 };
 
 #define ATTRIBUTES(kind)                                                       \
@@ -64,8 +77,14 @@ static const cg_attribute not_equal_attributes[] = {
     .min_inputs = (least), .max_inputs = (most), .required = (need),           \
     .outputs = (out)
 #define DTYPES(first, second, out)                                             \
-    .input_dtypes = { CELLGATE_##first, CELLGATE_##second },                   \
+    .input_dtypes = { CELLGATE_##first, CELLGATE_##second, CELLGATE_##first,   \
+                      CELLGATE_##first, CELLGATE_##first },                    \
     .output_dtype = CELLGATE_##out
+/* Kinds that move elements of any dtype. */
+#define MOVES                                                                  \
+    .input_dtypes = { CG_DTYPE_ANY, CG_DTYPE_FIRST, CG_DTYPE_FIRST,            \
+                      CG_DTYPE_FIRST, CG_DTYPE_FIRST },                        \
+    .output_dtype = CG_DTYPE_FIRST
 
 static const cg_kind_entry kinds[CG_KIND_COUNT] = {
     [CG_EMBEDDING] = { .name = "embedding",
@@ -80,6 +99,8 @@ static const cg_kind_entry kinds[CG_KIND_COUNT] = {
     /* The directions decide the arity: the check looks at it. */
     [CG_LSTM] = { .name = "lstm",
                   ARITY(4, 6, 1, 4),
+                  .max_outputs = 6,
+                  .optional_outputs = true,
                   DTYPES(F32, U8, F32),
                   ATTRIBUTES(lstm),
                   .check = cg_check_lstm,
@@ -111,13 +132,12 @@ static const cg_kind_entry kinds[CG_KIND_COUNT] = {
                      .infer = cg_infer_same },
     [CG_REVERSE] = { .name = "reverse",
                      ARITY(1, 1, 1, 1),
-                     DTYPES(F32, F32, F32),
+                     MOVES,
                      .infer = cg_infer_reverse },
     [CG_MERGE] = { .name = "merge",
                    ARITY(1, 1, 1, 1),
                    DTYPES(F32, F32, F32),
                    ATTRIBUTES(merge),
-                   .check = cg_check_merge,
                    .infer = cg_infer_merge,
                    .describe = cg_describe_merge,
                    .operations = cg_operations_merge },

@@ -12,29 +12,47 @@
 /* How an attribute lies in memory; files and the fingerprint follow it. */
 typedef enum cg_attribute_type {
     CG_ATTRIBUTE_SIZE,       /* int64_t */
+    CG_ATTRIBUTE_INTEGER,    /* int64_t that may be negative */
     CG_ATTRIBUTE_COUNT,      /* int32_t */
     CG_ATTRIBUTE_FLAG,       /* int32_t, 0 or 1 */
     CG_ATTRIBUTE_BOOL,       /* bool */
     CG_ATTRIBUTE_FLOAT,      /* float, finite */
     CG_ATTRIBUTE_ACTIVATION, /* cellgate_activation */
-    CG_ATTRIBUTE_MERGE       /* cg_merge_mode */
+    CG_ATTRIBUTE_CHOICE,     /* an enum that counts from 0; see `choices` */
+    CG_ATTRIBUTE_EXTENTS     /* cg_extents */
 } cg_attribute_type;
 
 typedef struct cg_attribute {
     const char *name;
     cg_attribute_type type;
     size_t offset; /* in cg_node */
+    /* Of a CHOICE: the names by number, up to a NULL. */
+    const char *const *choices;
+    /*
+     * A number that came after files of this version were written: where it is
+     * 0, which has to mean what those files mean, neither the file nor the
+     * fingerprint has it.
+     */
+    bool optional;
 } cg_attribute;
 
 #define CG_ANY_COUNT SIZE_MAX
 
+/* Beside the dtypes themselves, what an entry may say of an input or output. */
+#define CG_DTYPE_ANY (-1)
+#define CG_DTYPE_FIRST (-2) /* that of the first input */
+#define CG_KIND_DTYPES 5
+
 typedef struct cg_kind_entry {
     const char *name;
     size_t min_inputs, max_inputs; /* CG_ANY_COUNT: no limit */
-    size_t outputs;
+    size_t outputs, max_outputs;   /* at least, at most; 0: no more than that */
     /* The first `required` inputs must be there, the others may be left out. */
     size_t required;
-    int32_t input_dtypes[2]; /* of the first input, and of the second one */
+    /* Outputs that nothing uses may be CG_NO_VALUE. */
+    bool optional_outputs;
+    /* By input; inputs beyond these are as the first. */
+    int32_t input_dtypes[CG_KIND_DTYPES];
     int32_t output_dtype;
     const cg_attribute *attributes;
     size_t attribute_count;
@@ -99,7 +117,11 @@ bool cg_weight_embedding(const cg_node *node, size_t index,
 bool cg_weight_lstm(const cg_node *node, size_t index, cg_weight *expected);
 bool cg_weight_dense(const cg_node *node, size_t index, cg_weight *expected);
 
-/* attributes.c: what the values of attributes may be */
+/*
+ * attributes.c: what the values of attributes may be. cg_node_check() looks at
+ * the choices of any kind, and then asks the kind's own check.
+ */
+cellgate_status cg_node_check(const cg_node *node, cellgate_error *error);
 typedef struct cg_activation_entry {
     const char *name;
     int parameters; /* 0, 1: alpha, or 2: and beta */
@@ -110,7 +132,6 @@ cellgate_status cg_check_embedding(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_lstm(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_dense(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_activation(const cg_node *node, cellgate_error *error);
-cellgate_status cg_check_merge(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_slice(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_not_equal(const cg_node *node, cellgate_error *error);
 
@@ -120,6 +141,9 @@ cellgate_status cg_check_not_equal(const cg_node *node, cellgate_error *error);
  * and the LSTM's output flags from the outputs in use.
  */
 void cg_node_normalise(cg_node *node);
+
+/* Whether it is an optional attribute that is 0. */
+bool cg_attribute_left_out(const cg_node *node, const cg_attribute *attribute);
 
 /* fingerprint.c: of a finished model, 32 hex digits and a NUL. */
 cellgate_status cg_fingerprint(const cellgate_model *model, char text[33],

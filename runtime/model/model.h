@@ -25,6 +25,12 @@
 #define CG_UNKNOWN (-1) /* a dimension that the request decides */
 #define CG_NO_VALUE (-1)
 
+/* A list of extents, or of axes, in an attribute. */
+typedef struct cg_extents {
+    int32_t count;
+    int64_t extent[CELLGATE_MAX_RANK]; /* zero beyond the count */
+} cg_extents;
+
 /* Kinds of node: X(NAME, text) */
 #define CG_KIND_LIST(X)                                                        \
     X(EMBEDDING, "embedding")                                                  \

@@ -31,6 +31,8 @@ static void the_table_is_complete(void **state)
         assert_int_equal(cg_kind_find(kind->name), i);
         for (size_t j = 0; j < kind->attribute_count; j++) {
             assert_true(kind->attributes[j].offset >= offsetof(cg_node, as));
+            assert_int_equal(kind->attributes[j].choices != NULL,
+                             kind->attributes[j].type == CG_ATTRIBUTE_CHOICE);
             for (size_t k = 0; k < j; k++)
                 assert_int_not_equal(kind->attributes[j].offset,
                                      kind->attributes[k].offset);
@@ -54,11 +56,10 @@ static void the_names_agree(void **state)
 static void assert_check(cg_node node, bool good)
 {
     cellgate_error error = CELLGATE_ERROR_INIT;
-    const cg_kind_entry *kind = cg_kind_get((int)node.kind);
 
     node.name = (char *)(uintptr_t) "n";
     node.layer = (char *)(uintptr_t) "layer 1 of 1, 'n' (Kind)";
-    assert_int_equal(kind->check(&node, &error),
+    assert_int_equal(cg_node_check(&node, &error),
                      good ? CELLGATE_OK : CELLGATE_BAD_FILE);
     if (!good)
         assert_memory_equal(error.text, "layer 1 of 1, 'n' (Kind): ", 26);
@@ -129,7 +130,11 @@ static void other_attributes(void **state)
     (void)state;
     assert_check(graph_activation(-1), false);
     assert_check(graph_activation(CELLGATE_SCALED_TANH), true);
+    assert_check((cg_node){ .kind = CG_MERGE, .as.merge = (cg_merge_mode)2 },
+                 true);
     assert_check((cg_node){ .kind = CG_MERGE, .as.merge = (cg_merge_mode)3 },
+                 false);
+    assert_check((cg_node){ .kind = CG_MERGE, .as.merge = (cg_merge_mode)-1 },
                  false);
     assert_check((cg_node){ .kind = CG_SLICE, .as.slice = { 0, 1 } }, true);
     assert_check((cg_node){ .kind = CG_SLICE, .as.slice = { 1, 1 } }, false);
