@@ -92,8 +92,8 @@ static hid_t open_image(cg_h5 *h5)
     return file;
 }
 
-cellgate_status cg_h5_open(const void *image, size_t size, cg_h5 **h5,
-                           cellgate_error *error)
+cellgate_status cg_h5_open(const void *image, size_t size, const char *name,
+                           cg_h5 **h5, cellgate_error *error)
 {
     cg_h5 *made = calloc(1, sizeof *made);
 
@@ -109,7 +109,7 @@ cellgate_status cg_h5_open(const void *image, size_t size, cg_h5 **h5,
     if (made->file < 0) {
         cg_h5_close(made);
         return cellgate_fail(error, CELLGATE_BAD_FILE,
-                             "model.weights.h5 is not a valid HDF5 file");
+                             "%s is not a valid HDF5 file", name);
     }
     *h5 = made;
     return CELLGATE_OK;
@@ -457,10 +457,10 @@ cellgate_status cg_h5_read(cg_h5 *h5, const char *path, size_t elements,
 
 #else /* without HDF5 */
 
-cellgate_status cg_h5_open(const void *image, size_t size, cg_h5 **h5,
-                           cellgate_error *error)
+cellgate_status cg_h5_open(const void *image, size_t size, const char *name,
+                           cg_h5 **h5, cellgate_error *error)
 {
-    (void)image, (void)size, (void)h5;
+    (void)image, (void)size, (void)name, (void)h5;
     return cellgate_fail(error, CELLGATE_UNSUPPORTED,
                          "this libcellgate was built without HDF5, in which "
                          "Keras stores weights; build it with --with-hdf5=yes, "

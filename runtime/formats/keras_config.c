@@ -265,7 +265,8 @@ static cellgate_status build(cg_keras_reader *reader, const json_t *config,
                              "out of memory while reading the model");
     status = cg_keras_find_shared(reader, config, error);
     if (status == CELLGATE_OK)
-        status = cg_h5_open(weights->bytes, weights->size, &reader->h5, error);
+        status = cg_h5_open(weights->bytes, weights->size, "model.weights.h5",
+                            &reader->h5, error);
     if (status == CELLGATE_OK)
         status = cg_keras_build_top(reader, config, error);
     if (status == CELLGATE_OK)
