@@ -11,9 +11,9 @@ const cg_activation_entry cg_activations[CELLGATE_ACTIVATION_COUNT] = {
 #undef ENTRY
 };
 
-static cellgate_status check_size(const cg_node *node, const char *name,
-                                  int64_t size, int64_t least,
-                                  cellgate_error *error)
+cellgate_status cg_check_size(const cg_node *node, const char *name,
+                              int64_t size, int64_t least,
+                              cellgate_error *error)
 {
     if (size >= least && size <= CG_MAX_SIZE)
         return CELLGATE_OK;
@@ -38,12 +38,12 @@ static cellgate_status check_one_activation(const cg_node *node,
 
 cellgate_status cg_check_embedding(const cg_node *node, cellgate_error *error)
 {
-    cellgate_status status = check_size(
+    cellgate_status status = cg_check_size(
         node, "the vocabulary", node->as.embedding.vocabulary, 1, error);
 
     if (status == CELLGATE_OK)
-        status = check_size(node, "the embedding size", node->as.embedding.size,
-                            1, error);
+        status = cg_check_size(node, "the embedding size",
+                               node->as.embedding.size, 1, error);
     return status;
 }
 
@@ -51,10 +51,10 @@ cellgate_status cg_check_dense(const cg_node *node, cellgate_error *error)
 {
     const cg_dense *dense = &node->as.dense;
     cellgate_status status =
-        check_size(node, "the input size", dense->input_size, 1, error);
+        cg_check_size(node, "the input size", dense->input_size, 1, error);
 
     if (status == CELLGATE_OK)
-        status = check_size(node, "units", dense->units, 1, error);
+        status = cg_check_size(node, "units", dense->units, 1, error);
     if (status == CELLGATE_OK)
         status = check_one_activation(node, &dense->activation, error);
     return status;
@@ -90,14 +90,14 @@ static cellgate_status check_lstm_sizes(const cg_node *node,
 {
     const cellgate_lstm *lstm = &node->as.lstm.shape;
     cellgate_status status =
-        check_size(node, "the input size", lstm->input_size, 1, error);
+        cg_check_size(node, "the input size", lstm->input_size, 1, error);
 
     if (status == CELLGATE_OK)
         status =
-            check_size(node, "the hidden size", lstm->hidden_size, 1, error);
+            cg_check_size(node, "the hidden size", lstm->hidden_size, 1, error);
     if (status == CELLGATE_OK)
-        status = check_size(node, "the projection size", lstm->projection_size,
-                            0, error);
+        status = cg_check_size(node, "the projection size",
+                               lstm->projection_size, 0, error);
     return status;
 }
 

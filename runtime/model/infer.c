@@ -1,35 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "runtime/model/kinds.h"
-
-static const cg_shape *input_shape(const cg_node *node, const cg_shape *shapes,
-                                   size_t index)
-{
-    const int32_t value = node->inputs[index];
-    return value != CG_NO_VALUE ? &shapes[value] : NULL;
-}
-
-static void set_output(const cg_node *node, cg_shape *shapes, size_t index,
-                       const cg_shape *shape)
-{
-    if (node->outputs[index] != CG_NO_VALUE)
-        shapes[node->outputs[index]] = *shape;
-}
+#include "runtime/model/infer.h"
 
 static int64_t last_extent(const cg_shape *shape)
 {
     return shape->extent[shape->rank - 1];
 }
 
-static bool agree(int64_t a, int64_t b)
+bool cg_extents_agree(int64_t a, int64_t b)
 {
     return a == b || a == CG_UNKNOWN || b == CG_UNKNOWN;
 }
 
-static cellgate_status need_rank(const cg_node *node, const char *what,
-                                 const cg_shape *shape, int32_t least,
-                                 int32_t most, cellgate_error *error)
+cellgate_status cg_need_rank(const cg_node *node, const char *what,
+                             const cg_shape *shape, int32_t least, int32_t most,
+                             cellgate_error *error)
 {
     if (shape->rank >= least && shape->rank <= most)
         return CELLGATE_OK;
@@ -42,117 +28,23 @@ static cellgate_status need_rank(const cg_node *node, const char *what,
                         (int)shape->rank, (int)least, (int)most);
 }
 
-static cellgate_status need_extent(const cg_node *node, const char *what,
-                                   int64_t extent, int64_t expected,
-                                   cellgate_error *error)
+cellgate_status cg_need_extent(const cg_node *node, const char *what,
+                               int64_t extent, int64_t expected,
+                               cellgate_error *error)
 {
-    if (agree(extent, expected))
+    if (cg_extents_agree(extent, expected))
         return CELLGATE_OK;
     return cg_node_fail(error, CELLGATE_BAD_SHAPE, node,
                         "%s is %lld; it must be %lld", what, (long long)extent,
                         (long long)expected);
 }
 
-CG_INFER(same)
-{
-    const cg_shape *x = input_shape(node, shapes, 0);
-    cellgate_status status =
-        need_rank(node, "the input", x, 1, CELLGATE_MAX_RANK, error);
-
-    if (status == CELLGATE_OK)
-        set_output(node, shapes, 0, x);
-    return status;
-}
-
-CG_INFER(embedding)
-{
-    const cg_shape *ids = input_shape(node, shapes, 0);
-    cg_shape y = *ids;
-    cellgate_status status =
-        need_rank(node, "the ids", ids, 1, CELLGATE_MAX_RANK - 1, error);
-
-    if (status != CELLGATE_OK)
-        return status;
-    y.extent[y.rank++] = node->as.embedding.size;
-    set_output(node, shapes, 0, &y);
-    return CELLGATE_OK;
-}
-
-CG_INFER(dense)
-{
-    const cg_shape *x = input_shape(node, shapes, 0);
-    cg_shape y = *x;
-    cellgate_status status =
-        need_rank(node, "the input", x, 2, CELLGATE_MAX_RANK, error);
-
-    if (status == CELLGATE_OK)
-        status = need_extent(node, "the number of features", last_extent(x),
-                             node->as.dense.input_size, error);
-    if (status != CELLGATE_OK)
-        return status;
-    y.extent[y.rank - 1] = node->as.dense.units;
-    set_output(node, shapes, 0, &y);
-    return CELLGATE_OK;
-}
-
-CG_INFER(reverse)
-{
-    const cg_shape *x = input_shape(node, shapes, 0);
-    cellgate_status status =
-        need_rank(node, "the input", x, 2, CELLGATE_MAX_RANK, error);
-
-    if (status == CELLGATE_OK)
-        set_output(node, shapes, 0, x);
-    return status;
-}
-
-CG_INFER(merge)
-{
-    const cg_shape *x = input_shape(node, shapes, 0);
-    cg_shape y = *x;
-    cellgate_status status =
-        need_rank(node, "the input", x, 2, CELLGATE_MAX_RANK, error);
-
-    if (status != CELLGATE_OK)
-        return status;
-    if (last_extent(x) != CG_UNKNOWN) {
-        if (last_extent(x) % 2 != 0)
-            return cg_node_fail(error, CELLGATE_BAD_SHAPE, node,
-                                "%lld features have no two halves",
-                                (long long)last_extent(x));
-        y.extent[y.rank - 1] /= 2;
-    }
-    set_output(node, shapes, 0, &y);
-    return CELLGATE_OK;
-}
-
-CG_INFER(slice)
-{
-    const cg_shape *x = input_shape(node, shapes, 0);
-    const cg_slice *slice = &node->as.slice;
-    cg_shape y = *x;
-    cellgate_status status =
-        need_rank(node, "the input", x, 2, CELLGATE_MAX_RANK, error);
-
-    if (status != CELLGATE_OK)
-        return status;
-    if (last_extent(x) != CG_UNKNOWN && slice->end > last_extent(x))
-        return cg_node_fail(error, CELLGATE_BAD_SHAPE, node,
-                            "the range %lld to %lld is beyond %lld features",
-                            (long long)slice->begin, (long long)slice->end,
-                            (long long)last_extent(x));
-    y.extent[y.rank - 1] = slice->end - slice->begin;
-    set_output(node, shapes, 0, &y);
-    return CELLGATE_OK;
-}
-
-/* Two inputs' axes but the last: they must agree; *into learns from `from`. */
-static cellgate_status meet_leading(const cg_node *node, cg_shape *into,
-                                    const cg_shape *from, int32_t axes,
-                                    cellgate_error *error)
+cellgate_status cg_meet_leading(const cg_node *node, cg_shape *into,
+                                const cg_shape *from, int32_t axes,
+                                cellgate_error *error)
 {
     for (int32_t axis = 0; axis < axes; axis++) {
-        if (!agree(into->extent[axis], from->extent[axis]))
+        if (!cg_extents_agree(into->extent[axis], from->extent[axis]))
             return cg_node_fail(error, CELLGATE_BAD_SHAPE, node,
                                 "inputs differ on axis %d: %lld and %lld",
                                 (int)axis, (long long)into->extent[axis],
@@ -163,20 +55,113 @@ static cellgate_status meet_leading(const cg_node *node, cg_shape *into,
     return CELLGATE_OK;
 }
 
+CG_INFER(same)
+{
+    const cg_shape *x = cg_infer_input(node, shapes, 0);
+    cellgate_status status =
+        cg_need_rank(node, "the input", x, 1, CELLGATE_MAX_RANK, error);
+
+    if (status == CELLGATE_OK)
+        cg_infer_output(node, shapes, 0, x);
+    return status;
+}
+
+CG_INFER(embedding)
+{
+    const cg_shape *ids = cg_infer_input(node, shapes, 0);
+    cg_shape y = *ids;
+    cellgate_status status =
+        cg_need_rank(node, "the ids", ids, 1, CELLGATE_MAX_RANK - 1, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    y.extent[y.rank++] = node->as.embedding.size;
+    cg_infer_output(node, shapes, 0, &y);
+    return CELLGATE_OK;
+}
+
+CG_INFER(dense)
+{
+    const cg_shape *x = cg_infer_input(node, shapes, 0);
+    cg_shape y = *x;
+    cellgate_status status =
+        cg_need_rank(node, "the input", x, 2, CELLGATE_MAX_RANK, error);
+
+    if (status == CELLGATE_OK)
+        status = cg_need_extent(node, "the number of features", last_extent(x),
+                                node->as.dense.input_size, error);
+    if (status != CELLGATE_OK)
+        return status;
+    y.extent[y.rank - 1] = node->as.dense.units;
+    cg_infer_output(node, shapes, 0, &y);
+    return CELLGATE_OK;
+}
+
+CG_INFER(reverse)
+{
+    const cg_shape *x = cg_infer_input(node, shapes, 0);
+    cellgate_status status =
+        cg_need_rank(node, "the input", x, 2, CELLGATE_MAX_RANK, error);
+
+    if (status == CELLGATE_OK)
+        cg_infer_output(node, shapes, 0, x);
+    return status;
+}
+
+CG_INFER(merge)
+{
+    const cg_shape *x = cg_infer_input(node, shapes, 0);
+    cg_shape y = *x;
+    cellgate_status status =
+        cg_need_rank(node, "the input", x, 2, CELLGATE_MAX_RANK, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    if (last_extent(x) != CG_UNKNOWN) {
+        if (last_extent(x) % 2 != 0)
+            return cg_node_fail(error, CELLGATE_BAD_SHAPE, node,
+                                "%lld features have no two halves",
+                                (long long)last_extent(x));
+        y.extent[y.rank - 1] /= 2;
+    }
+    cg_infer_output(node, shapes, 0, &y);
+    return CELLGATE_OK;
+}
+
+CG_INFER(slice)
+{
+    const cg_shape *x = cg_infer_input(node, shapes, 0);
+    const cg_slice *slice = &node->as.slice;
+    cg_shape y = *x;
+    cellgate_status status =
+        cg_need_rank(node, "the input", x, 2, CELLGATE_MAX_RANK, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    if (last_extent(x) != CG_UNKNOWN && slice->end > last_extent(x))
+        return cg_node_fail(error, CELLGATE_BAD_SHAPE, node,
+                            "the range %lld to %lld is beyond %lld features",
+                            (long long)slice->begin, (long long)slice->end,
+                            (long long)last_extent(x));
+    y.extent[y.rank - 1] = slice->end - slice->begin;
+    cg_infer_output(node, shapes, 0, &y);
+    return CELLGATE_OK;
+}
+
 CG_INFER(concat)
 {
-    const cg_shape *first = input_shape(node, shapes, 0);
+    const cg_shape *first = cg_infer_input(node, shapes, 0);
     cg_shape y = *first;
     cellgate_status status =
-        need_rank(node, "an input", first, 2, CELLGATE_MAX_RANK, error);
+        cg_need_rank(node, "an input", first, 2, CELLGATE_MAX_RANK, error);
 
     for (size_t i = 1; status == CELLGATE_OK && i < node->input_count; i++) {
-        const cg_shape *x = input_shape(node, shapes, i);
+        const cg_shape *x = cg_infer_input(node, shapes, i);
         int64_t *last = &y.extent[y.rank - 1];
 
-        status = need_rank(node, "an input", x, y.rank, y.rank, error);
+        status = cg_need_rank(node, "an input", x, y.rank, y.rank, error);
         if (status == CELLGATE_OK)
-            status = meet_leading(node, &y, x, y.rank - 1, error);
+            status = cg_meet_leading(node, &y, x, y.rank - 1, error);
         if (status != CELLGATE_OK)
             break;
         if (*last == CG_UNKNOWN || last_extent(x) == CG_UNKNOWN)
@@ -186,39 +171,39 @@ CG_INFER(concat)
                                   "the features together are too many");
     }
     if (status == CELLGATE_OK)
-        set_output(node, shapes, 0, &y);
+        cg_infer_output(node, shapes, 0, &y);
     return status;
 }
 
 CG_INFER(not_equal)
 {
-    const cg_shape *x = input_shape(node, shapes, 0);
+    const cg_shape *x = cg_infer_input(node, shapes, 0);
     cg_shape y = *x;
     cellgate_status status =
-        need_rank(node, "the input", x, 2, CELLGATE_MAX_RANK, error);
+        cg_need_rank(node, "the input", x, 2, CELLGATE_MAX_RANK, error);
 
     if (status != CELLGATE_OK)
         return status;
     y.extent[--y.rank] = 0;
-    set_output(node, shapes, 0, &y);
+    cg_infer_output(node, shapes, 0, &y);
     return CELLGATE_OK;
 }
 
 CG_INFER(masked)
 {
-    const cg_shape *x = input_shape(node, shapes, 0);
-    const cg_shape *mask = input_shape(node, shapes, 1);
+    const cg_shape *x = cg_infer_input(node, shapes, 0);
+    const cg_shape *mask = cg_infer_input(node, shapes, 1);
     cg_shape y = *x;
     cellgate_status status =
-        need_rank(node, "the input", x, 2, CELLGATE_MAX_RANK, error);
+        cg_need_rank(node, "the input", x, 2, CELLGATE_MAX_RANK, error);
 
     if (status == CELLGATE_OK)
-        status =
-            need_rank(node, "the mask", mask, x->rank - 1, x->rank - 1, error);
+        status = cg_need_rank(node, "the mask", mask, x->rank - 1, x->rank - 1,
+                              error);
     if (status == CELLGATE_OK)
-        status = meet_leading(node, &y, mask, mask->rank, error);
+        status = cg_meet_leading(node, &y, mask, mask->rank, error);
     if (status == CELLGATE_OK)
-        set_output(node, shapes, 0, &y);
+        cg_infer_output(node, shapes, 0, &y);
     return status;
 }
 
@@ -228,30 +213,30 @@ static cellgate_status check_lstm_inputs(const cg_node *node,
                                          int64_t output, cellgate_error *error)
 {
     const cellgate_lstm *lstm = &node->as.lstm.shape;
-    const cg_shape *mask = input_shape(node, shapes, CG_LSTM_INPUT_MASK);
-    cellgate_status status = need_rank(node, "the input", x, 3, 3, error);
+    const cg_shape *mask = cg_infer_input(node, shapes, CG_LSTM_INPUT_MASK);
+    cellgate_status status = cg_need_rank(node, "the input", x, 3, 3, error);
 
     if (status == CELLGATE_OK)
-        status = need_extent(node, "the number of features", x->extent[2],
-                             lstm->input_size, error);
+        status = cg_need_extent(node, "the number of features", x->extent[2],
+                                lstm->input_size, error);
     if (status == CELLGATE_OK && mask != NULL) {
-        status = need_rank(node, "the mask", mask, 2, 2, error);
+        status = cg_need_rank(node, "the mask", mask, 2, 2, error);
         if (status == CELLGATE_OK)
-            status = meet_leading(node, x, mask, 2, error);
+            status = cg_meet_leading(node, x, mask, 2, error);
     }
     for (size_t i = CG_LSTM_INPUT_STATE;
          status == CELLGATE_OK && i < node->input_count; i++) {
-        const cg_shape *state = input_shape(node, shapes, i);
+        const cg_shape *state = cg_infer_input(node, shapes, i);
 
         if (state == NULL)
             continue;
-        status = need_rank(node, "an initial state", state, 2, 2, error);
+        status = cg_need_rank(node, "an initial state", state, 2, 2, error);
         if (status == CELLGATE_OK)
-            status = need_extent(
+            status = cg_need_extent(
                 node, "the size of an initial state", state->extent[1],
                 i % 2 == 0 ? output : lstm->hidden_size, error);
         if (status == CELLGATE_OK)
-            status = meet_leading(node, x, state, 1, error);
+            status = cg_meet_leading(node, x, state, 1, error);
     }
     return status;
 }
@@ -261,7 +246,7 @@ CG_INFER(lstm)
     const cellgate_lstm *lstm = &node->as.lstm.shape;
     const int64_t output =
         lstm->projection_size != 0 ? lstm->projection_size : lstm->hidden_size;
-    cg_shape x = *input_shape(node, shapes, 0);
+    cg_shape x = *cg_infer_input(node, shapes, 0);
     cg_shape y = { 3, { 0 } };
     cellgate_status status = check_lstm_inputs(node, shapes, &x, output, error);
 
@@ -270,12 +255,12 @@ CG_INFER(lstm)
     y.extent[0] = x.extent[0];
     y.extent[1] = x.extent[1];
     y.extent[2] = lstm->directions * output;
-    set_output(node, shapes, CG_LSTM_OUTPUT_SEQUENCE, &y);
+    cg_infer_output(node, shapes, CG_LSTM_OUTPUT_SEQUENCE, &y);
     y = (cg_shape){ 2, { x.extent[0], lstm->directions * output } };
-    set_output(node, shapes, CG_LSTM_OUTPUT_LAST, &y);
+    cg_infer_output(node, shapes, CG_LSTM_OUTPUT_LAST, &y);
     for (size_t i = CG_LSTM_OUTPUT_STATE; i < node->output_count; i++) {
         y.extent[1] = i % 2 == 0 ? output : lstm->hidden_size;
-        set_output(node, shapes, i, &y);
+        cg_infer_output(node, shapes, i, &y);
     }
     return CELLGATE_OK;
 }

@@ -122,6 +122,11 @@ bool cg_weight_dense(const cg_node *node, size_t index, cg_weight *expected);
  * the choices of any kind, and then asks the kind's own check.
  */
 cellgate_status cg_node_check(const cg_node *node, cellgate_error *error);
+/* BAD_FILE unless a size, which messages call `name`, is between `least` and
+   CG_MAX_SIZE. */
+cellgate_status cg_check_size(const cg_node *node, const char *name,
+                              int64_t size, int64_t least,
+                              cellgate_error *error);
 typedef struct cg_activation_entry {
     const char *name;
     int parameters; /* 0, 1: alpha, or 2: and beta */
