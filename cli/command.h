@@ -32,7 +32,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_run, cli_inspect, cli_devices, cli_convert,
-    cli_conform;
+    cli_conform, cli_verify;
 
 /* The options that every command takes. */
 typedef struct cli_shared {

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/command.h"
@@ -13,10 +14,40 @@ static bool ends_in(const char *text, const char *end)
     return length > tail && strcmp(text + length - tail, end) == 0;
 }
 
+/* With a self-test; *reason says why there is none, or is NULL. */
+static cellgate_status write(cellgate_model *model, const char *to,
+                             const char **reason, cellgate_error *error)
+{
+    static cellgate_error untested = CELLGATE_ERROR_INIT;
+    cellgate_status status = cellgate_model_make_selftest(model, &untested);
+
+    *reason = status == CELLGATE_OK ? NULL : untested.text;
+    if (status != CELLGATE_OK && status != CELLGATE_UNSUPPORTED)
+        return cli_error(error, status, "%s", untested.text);
+    return cellgate_model_save(model, to, error);
+}
+
+static int show(const cli_shared *shared, const char *from, const char *to,
+                const cellgate_model *model, const char *untested)
+{
+    if (untested != NULL)
+        fprintf(stderr, "cellgate: warning: %s\n", untested);
+    if (!shared->json)
+        return CLI_OK;
+    return cli_print_json(
+        json_pack("{s:{s:s, s:s, s:s}, s:{s:s, s:s, s:I}, s:s}", "read", "file",
+                  from, "format", cellgate_model_format(model),
+                  "format_version", cellgate_model_format_version(model),
+                  "written", "file", to, "format", "native", "selftest_rows",
+                  (json_int_t)cellgate_model_selftest_rows(model),
+                  "fingerprint", cellgate_model_fingerprint(model)));
+}
+
 static int convert(const cli_shared *shared, const char *from, const char *to)
 {
     cellgate_error error = CELLGATE_ERROR_INIT;
     cellgate_model *model = NULL;
+    const char *untested;
     int exit_code = CLI_OK;
 
     if (!ends_in(to, ".safetensors"))
@@ -25,13 +56,10 @@ static int convert(const cli_shared *shared, const char *from, const char *to)
                           "format that convert writes",
                           to);
     if (cellgate_model_load(from, &model, &error) != CELLGATE_OK ||
-        cellgate_model_save(model, to, &error) != CELLGATE_OK)
+        write(model, to, &untested, &error) != CELLGATE_OK)
         exit_code = cli_fail(&error);
-    else if (shared->json)
-        exit_code = cli_print_json(
-            json_pack("{s:s, s:s, s:s, s:s}", "model", from, "output", to,
-                      "format", cellgate_model_format(model), "fingerprint",
-                      cellgate_model_fingerprint(model)));
+    else
+        exit_code = show(shared, from, to, model, untested);
     cellgate_model_destroy(model);
     return exit_code;
 }

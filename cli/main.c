@@ -8,7 +8,8 @@
 #include "cli/command.h"
 
 static const cli_command *const commands[] = {
-    &cli_run, &cli_inspect, &cli_devices, &cli_convert, &cli_conform,
+    &cli_run,     &cli_inspect, &cli_devices,
+    &cli_convert, &cli_verify,  &cli_conform,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
@@ -48,7 +49,7 @@ static int dispatch(int argc, const char **argv)
             return commands[i]->main(commands[i], argc - 1, argv + 1);
     return cli_report(CLI_USAGE,
                       "there is no command '%s'; there are run, inspect, "
-                      "devices, convert and conform (cellgate --help)",
+                      "devices, convert, verify and conform (cellgate --help)",
                       argv[1]);
 }
 

@@ -343,6 +343,64 @@ CELLGATE_API cellgate_status cellgate_run(cellgate_session *session,
                                           cellgate_report *report,
                                           cellgate_error *error);
 
+/* ---- Self-test --------------------------------------------------------- */
+
+/*
+ * A small ragged request (3 rows, few steps; masks, where the model takes
+ * them) with the answers of the host reference, whose sums are in double. It
+ * tells whether a device, a driver or a build computes what the machine on
+ * which the model was converted computed. Native files carry one; a model read
+ * from another format has none until one is made.
+ */
+
+/* How many rows the model's self-test has; 0: it has none. */
+CELLGATE_API int64_t cellgate_model_selftest_rows(const cellgate_model *model);
+/*
+ * Makes one, unless the model has one, on the host ops: before the model is
+ * shared with a session or another thread. cellgate_model_save() writes it with
+ * the model. UNSUPPORTED: the reference has no finite answer to any small
+ * request, and the text says why; the model is as usable as before.
+ */
+CELLGATE_API cellgate_status cellgate_model_make_selftest(cellgate_model *model,
+                                                          cellgate_error *error);
+
+typedef struct cellgate_selftest_result {
+    size_t struct_size;
+    int32_t agrees;        /* non-zero: difference <= tolerance */
+    double difference;     /* the largest |output - answer| over the largest
+                              |answer| of that output; the worst output's.
+                              Infinity where only one of them is a number */
+    double tolerance;      /* by the numeric class of the variants that ran:
+                              1e-5 f32, 1e-2 tf32 and f16, 5e-2 bf16,
+                              0.1 int8. Sums in another order change results by
+                              1e-7 to 1e-6; a wrong formula by 1e-3 and more */
+    cellgate_report report; /* of the run: device, variant, times */
+} cellgate_selftest_result;
+
+/*
+ * Runs the model's self-test on the session. OK says that it ran; whether the
+ * answers agree is in *result, whose struct_size must be set. NOT_FOUND: the
+ * model has no self-test.
+ */
+CELLGATE_API cellgate_status
+cellgate_session_selftest(cellgate_session *session,
+                          cellgate_selftest_result *result,
+                          cellgate_error *error);
+
+/* A variant that the session's device offers for the model. */
+typedef struct cellgate_variant_info {
+    size_t struct_size;
+    char name[32];
+    uint32_t threads; /* that it keeps busy */
+    int32_t numeric;  /* a cellgate_numeric */
+    int32_t usable;   /* zero: it needs more threads than there are */
+} cellgate_variant_info;
+
+/* The variants of all segments, each name once. END past the last one. */
+CELLGATE_API cellgate_status
+cellgate_session_variant_get(const cellgate_session *session, size_t index,
+                             cellgate_variant_info *info);
+
 /* ---- Stream ------------------------------------------------------------ */
 
 /*

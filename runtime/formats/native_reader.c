@@ -349,6 +349,8 @@ static cellgate_status read_image(const cg_source *source, void *image,
     if (status == CELLGATE_OK)
         status = read_graph(&reader, error);
     if (status == CELLGATE_OK)
+        status = cg_native_read_selftest(&reader.tensors, reader.model, error);
+    if (status == CELLGATE_OK)
         status = cg_model_map(reader.model, image, (size_t)source->size, error);
     if (status == CELLGATE_OK) {
         *model = reader.model;

@@ -8,134 +8,10 @@
 #include "runtime/formats/json_text.h"
 #include "runtime/formats/native.h"
 
-/* A weight of the model on its way into the file. */
-typedef struct native_weight {
-    const cg_node *node;
-    const cg_weight *weight;
-    uint64_t size;  /* bytes */
-    uint64_t begin; /* in the data */
-    size_t owner;   /* index of the first weight with the same data */
-    char *name;     /* of the tensor; the owner's alone */
-} native_weight;
-
-typedef struct native_layout {
-    native_weight *weights; /* in the order of nodes and slots */
-    size_t count;
-} native_layout;
-
 static cellgate_status no_memory(cellgate_error *error)
 {
     return cellgate_fail(error, CELLGATE_NO_MEMORY,
                          "out of memory while writing the model");
-}
-
-/* ---- Layout -------------------------------------------------------------- */
-
-static void layout_finish(native_layout *layout)
-{
-    for (size_t i = 0; i < layout->count; i++)
-        free(layout->weights[i].name);
-    free(layout->weights);
-}
-
-static uint64_t byte_size(const cg_weight *weight)
-{
-    uint64_t size = sizeof *weight->data;
-
-    for (int32_t axis = 0; axis < weight->rank; axis++)
-        size *= (uint64_t)weight->shape[axis];
-    return size;
-}
-
-static int compare_data(const void *a, const void *b)
-{
-    const native_weight *x = *(native_weight *const *)a;
-    const native_weight *y = *(native_weight *const *)b;
-
-    if (x->weight->data != y->weight->data)
-        return x->weight->data < y->weight->data ? -1 : 1;
-    if (x->size != y->size)
-        return x->size < y->size ? -1 : 1;
-    return x < y ? -1 : x > y;
-}
-
-static bool same_data(const native_weight *x, const native_weight *y)
-{
-    return x->weight->data == y->weight->data && x->size == y->size &&
-           x->weight->rank == y->weight->rank &&
-           memcmp(x->weight->shape, y->weight->shape,
-                  sizeof x->weight->shape) == 0;
-}
-
-/* Finds the weights that share their data; the first in order owns it. */
-static cellgate_status find_owners(native_layout *layout, cellgate_error *error)
-{
-    native_weight **sorted = malloc((layout->count + 1) * sizeof *sorted);
-
-    if (sorted == NULL)
-        return no_memory(error);
-    for (size_t i = 0; i < layout->count; i++)
-        sorted[i] = &layout->weights[i];
-    qsort(sorted, layout->count, sizeof *sorted, compare_data);
-    for (size_t i = 0; i < layout->count; i++) {
-        const bool shared = i > 0 && same_data(sorted[i - 1], sorted[i]);
-
-        sorted[i]->owner = shared ? sorted[i - 1]->owner
-                                  : (size_t)(sorted[i] - layout->weights);
-    }
-    free(sorted);
-    return CELLGATE_OK;
-}
-
-static cellgate_status place_weights(native_layout *layout,
-                                     cellgate_error *error)
-{
-    uint64_t end = 0;
-
-    for (size_t i = 0; i < layout->count; i++) {
-        native_weight *weight = &layout->weights[i];
-        const size_t size =
-            strlen(weight->node->name) + strlen(weight->weight->name) + 2;
-
-        if (weight->owner != i)
-            continue;
-        weight->name = malloc(size);
-        if (weight->name == NULL)
-            return no_memory(error);
-        (void)snprintf(weight->name, size, "%s/%s", weight->node->name,
-                       weight->weight->name);
-        end += (CG_NATIVE_ALIGNMENT - end % CG_NATIVE_ALIGNMENT) %
-               CG_NATIVE_ALIGNMENT;
-        weight->begin = end;
-        end += weight->size;
-    }
-    return CELLGATE_OK;
-}
-
-static cellgate_status layout_weights(const cellgate_model *model,
-                                      native_layout *layout,
-                                      cellgate_error *error)
-{
-    size_t room = 1;
-    cellgate_status status;
-
-    for (size_t i = 0; i < model->node_count; i++)
-        room += model->nodes[i].weight_count;
-    layout->weights = calloc(room, sizeof *layout->weights);
-    if (layout->weights == NULL)
-        return no_memory(error);
-    for (size_t i = 0; i < model->node_count; i++) {
-        const cg_node *node = &model->nodes[i];
-
-        for (size_t j = 0; j < node->weight_count; j++)
-            if (node->weights[j].data != NULL)
-                layout->weights[layout->count++] =
-                    (native_weight){ .node = node,
-                                     .weight = &node->weights[j],
-                                     .size = byte_size(&node->weights[j]) };
-    }
-    status = find_owners(layout, error);
-    return status == CELLGATE_OK ? place_weights(layout, error) : status;
 }
 
 /* ---- The graph ----------------------------------------------------------- */
@@ -179,13 +55,13 @@ static json_t *write_value(const cg_value *value)
 }
 
 /* `at` walks through the layout in step with the nodes. */
-static json_t *write_weights(const cg_node *node, const native_layout *layout,
-                             size_t *at)
+static json_t *write_weights(const cg_node *node,
+                             const cg_native_layout *layout, size_t *at)
 {
     json_t *json = json_object();
 
     for (size_t i = 0; i < node->weight_count; i++) {
-        const native_weight *weight = &layout->weights[*at];
+        const cg_native_tensor *tensor = &layout->tensors[*at];
 
         if (node->weights[i].data == NULL)
             continue;
@@ -193,7 +69,7 @@ static json_t *write_weights(const cg_node *node, const native_layout *layout,
         if (json != NULL &&
             json_object_set_new(
                 json, node->weights[i].name,
-                json_string(layout->weights[weight->owner].name)) != 0) {
+                json_string(layout->tensors[tensor->owner].name)) != 0) {
             json_decref(json);
             json = NULL;
         }
@@ -201,7 +77,7 @@ static json_t *write_weights(const cg_node *node, const native_layout *layout,
     return json;
 }
 
-static json_t *write_node(const cg_node *node, const native_layout *layout,
+static json_t *write_node(const cg_node *node, const cg_native_layout *layout,
                           size_t *at)
 {
     return json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "name", node->name,
@@ -226,7 +102,7 @@ static bool append(json_t **array, json_t *item)
 }
 
 static json_t *write_graph(const cellgate_model *model,
-                           const native_layout *layout)
+                           const cg_native_layout *layout)
 {
     json_t *values = json_array(), *inputs = json_array();
     json_t *nodes = json_array();
@@ -262,38 +138,57 @@ static bool add_tensor(json_t *header, const char *name, const char *dtype,
     return json_object_set_new(header, name, json) == 0;
 }
 
-static bool add_tensors(json_t *header, const native_layout *layout)
+static bool add_tensors(json_t *header, const cg_native_layout *layout)
 {
     uint64_t end = 0;
     size_t paddings = 0;
 
     for (size_t i = 0; i < layout->count; i++) {
-        const native_weight *weight = &layout->weights[i];
+        const cg_native_tensor *tensor = &layout->tensors[i];
 
-        if (weight->owner != i)
+        if (tensor->owner != i)
             continue;
-        if (weight->begin != end) {
+        if (tensor->begin != end) {
             char name[40];
 
             (void)snprintf(name, sizeof name, "__padding_%zu__", paddings++);
             if (!add_tensor(header, name, "U8",
-                            json_pack("[I]", (json_int_t)(weight->begin - end)),
-                            end, weight->begin - end))
+                            json_pack("[I]", (json_int_t)(tensor->begin - end)),
+                            end, tensor->begin - end))
                 return false;
         }
-        if (!add_tensor(
-                header, weight->name, "F32",
-                write_shape(weight->weight->shape, weight->weight->rank),
-                weight->begin, weight->size))
+        if (!add_tensor(header, tensor->name, tensor->dtype,
+                        write_shape(tensor->shape, tensor->rank), tensor->begin,
+                        tensor->size))
             return false;
-        end = weight->begin + weight->size;
+        end = tensor->begin + tensor->size;
     }
     return true;
 }
 
+/* Adds the self-test's entry to the metadata, if there is one. */
+static bool add_selftest(json_t *header, const cellgate_model *model,
+                         const cg_native_layout *layout)
+{
+    json_t *json;
+    char *text;
+    bool added;
+
+    if (model->selftest == NULL)
+        return true;
+    json = cg_native_write_selftest(model, layout);
+    text = json != NULL ? cg_json_write(json) : NULL;
+    added = text != NULL &&
+            json_object_set_new(json_object_get(header, "__metadata__"),
+                                "selftest", json_string(text)) == 0;
+    free(text);
+    json_decref(json);
+    return added;
+}
+
 /* The text of the header, malloc'ed; NULL without memory. */
 static char *make_header(const cellgate_model *model,
-                         const native_layout *layout)
+                         const cg_native_layout *layout)
 {
     json_t *graph = write_graph(model, layout);
     char *graph_text = graph != NULL ? cg_json_write(graph) : NULL;
@@ -305,7 +200,8 @@ static char *make_header(const cellgate_model *model,
             : NULL;
     char *text = NULL;
 
-    if (header != NULL && add_tensors(header, layout))
+    if (header != NULL && add_selftest(header, model, layout) &&
+        add_tensors(header, layout))
         text = cg_json_write(header);
     json_decref(header);
     free(graph_text);
@@ -315,25 +211,25 @@ static char *make_header(const cellgate_model *model,
 
 /* ---- Writing ------------------------------------------------------------- */
 
-static void write_data(FILE *stream, const native_layout *layout)
+static void write_data(FILE *stream, const cg_native_layout *layout)
 {
     static const char zeros[CG_NATIVE_ALIGNMENT];
     uint64_t end = 0;
 
     for (size_t i = 0; i < layout->count; i++) {
-        const native_weight *weight = &layout->weights[i];
+        const cg_native_tensor *tensor = &layout->tensors[i];
 
-        if (weight->owner != i)
+        if (tensor->owner != i)
             continue;
-        (void)fwrite(zeros, 1, (size_t)(weight->begin - end), stream);
-        (void)fwrite(weight->weight->data, 1, (size_t)weight->size, stream);
-        end = weight->begin + weight->size;
+        (void)fwrite(zeros, 1, (size_t)(tensor->begin - end), stream);
+        (void)fwrite(tensor->data, 1, (size_t)tensor->size, stream);
+        end = tensor->begin + tensor->size;
     }
 }
 
 /* Errors of the stream come out at the commit. */
 static void write_file(FILE *stream, const char *header,
-                       const native_layout *layout)
+                       const cg_native_layout *layout)
 {
     const size_t length = strlen(header);
     const size_t spaces =
@@ -348,7 +244,7 @@ static void write_file(FILE *stream, const char *header,
 }
 
 static cellgate_status write_model(const cellgate_model *model,
-                                   const native_layout *layout,
+                                   const cg_native_layout *layout,
                                    const char *path, cellgate_error *error)
 {
     char *header = make_header(model, layout);
@@ -374,11 +270,11 @@ static cellgate_status write_model(const cellgate_model *model,
 cellgate_status cg_native_write(const cellgate_model *model, const char *path,
                                 cellgate_error *error)
 {
-    native_layout layout = { 0 };
-    cellgate_status status = layout_weights(model, &layout, error);
+    cg_native_layout layout = { 0 };
+    cellgate_status status = cg_native_layout_init(&layout, model, error);
 
     if (status == CELLGATE_OK)
         status = write_model(model, &layout, path, error);
-    layout_finish(&layout);
+    cg_native_layout_finish(&layout);
     return status;
 }

@@ -169,6 +169,8 @@ struct cellgate_model {
     size_t input_count;
     int32_t *outputs; /* values */
     size_t output_count;
+    /* NULL: none yet; see selftest.h */
+    const struct cg_selftest *selftest;
     /* private to model/: memory that weights live in, reference count */
     struct cg_model_store *store;
 };
