@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A store as text: out and in. */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/cost/store_file.h"
+
+/* The first line, without its newline. */
+static const char title[] =
+    "# cellgate calibration 1: device plugin build identity settings variant "
+    "numeric host structure regime batch steps fill median low high error "
+    "count";
+
+#define FIELDS 18
+#define TEXT_FIELDS 9 /* device, seven of the candidate, structure */
+
+/* ---- Out ------------------------------------------------------------------
+ */
+
+static const char select_all[] =
+    "SELECT c.device, c.plugin, c.build, c.identity, c.settings, c.variant, "
+    "c.numeric, c.host, s.text, regime, batch, steps, fill, median, low, high, "
+    "error, count FROM cost JOIN candidate c ON c.id = cost.candidate "
+    "JOIN structure s ON s.id = cost.structure "
+    "ORDER BY c.id, s.id, regime, batch, steps, fill";
+
+/* Numbers with all of their digits, so that import gives the same bits. */
+static void write_row(sqlite3_stmt *row, FILE *stream)
+{
+    for (int i = 0; i < TEXT_FIELDS; i++)
+        fprintf(stream, "%s\t", cg_store_text(row, i));
+    fprintf(stream, "%s\t%lld\t%lld\t%lld",
+            cg_regime_name((cg_regime)sqlite3_column_int(row, 9)),
+            (long long)sqlite3_column_int64(row, 10),
+            (long long)sqlite3_column_int64(row, 11),
+            (long long)sqlite3_column_int64(row, 12));
+    for (int i = 13; i < 17; i++)
+        fprintf(stream, "\t%.17g", sqlite3_column_double(row, i));
+    fprintf(stream, "\t%lld\n", (long long)sqlite3_column_int64(row, 17));
+}
+
+static cellgate_status write_rows(sqlite3 *file, FILE *stream,
+                                  cellgate_error *error)
+{
+    sqlite3_stmt *rows = NULL;
+    int step = SQLITE_ERROR;
+
+    if (sqlite3_prepare_v2(file, select_all, -1, &rows, NULL) == SQLITE_OK)
+        while ((step = sqlite3_step(rows)) == SQLITE_ROW)
+            write_row(rows, stream);
+    sqlite3_finalize(rows);
+    return step == SQLITE_DONE ? CELLGATE_OK
+                               : cg_store_fail(file, "exporting", error);
+}
+
+cellgate_status cg_store_export(cg_store *store, FILE *stream,
+                                cellgate_error *error)
+{
+    cellgate_status status;
+
+    fprintf(stream, "%s\n", title);
+    status = write_rows(store->user, stream, error);
+    if (status == CELLGATE_OK && store->site != NULL)
+        status = write_rows(store->site, stream, error);
+    if (status == CELLGATE_OK && (fflush(stream) != 0 || ferror(stream)))
+        return cellgate_fail(error, CELLGATE_IO,
+                             "the calibration cannot be written: %s",
+                             strerror(errno));
+    return status;
+}
+
+/* ---- In -------------------------------------------------------------------
+ */
+
+typedef struct row {
+    cg_cost_candidate candidate;
+    const char *structure;
+    cg_regime regime;
+    cg_cost_point point;
+} row;
+
+/* Splits a line at its tabs, in place; the number of fields. */
+static int split(char *line, char *fields[FIELDS])
+{
+    int count = 0;
+
+    line[strcspn(line, "\r\n")] = '\0';
+    for (char *at = line; at != NULL && count <= FIELDS; count++) {
+        if (count < FIELDS)
+            fields[count] = at;
+        at = strchr(at, '\t');
+        if (at != NULL)
+            *at++ = '\0';
+    }
+    return count;
+}
+
+static bool whole(const char *text, int64_t *number)
+{
+    char *end;
+
+    errno = 0;
+    *number = strtoll(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0';
+}
+
+static bool real(const char *text, double *number)
+{
+    char *end;
+
+    *number = strtod(text, &end);
+    return end != text && *end == '\0';
+}
+
+static bool read_numbers(char *const fields[FIELDS], cg_cost_point *point)
+{
+    cg_summary *summary = &point->summary;
+    int64_t fill, count;
+
+    if (!whole(fields[10], &point->shape.batch) ||
+        !whole(fields[11], &point->shape.steps) || !whole(fields[12], &fill) ||
+        !real(fields[13], &summary->median) ||
+        !real(fields[14], &summary->low) || !real(fields[15], &summary->high) ||
+        !real(fields[16], &summary->error) || !whole(fields[17], &count) ||
+        count < 1 || count > UINT32_MAX)
+        return false;
+    point->shape.fill = (double)fill / 1000;
+    summary->count = (uint32_t)count;
+    return cg_store_sane(point);
+}
+
+static bool read_regime(const char *text, cg_regime *regime)
+{
+    for (int i = 0; i < CG_REGIMES; i++)
+        if (strcmp(text, cg_regime_name((cg_regime)i)) == 0) {
+            *regime = (cg_regime)i;
+            return true;
+        }
+    return false;
+}
+
+static bool read_row(char *line, row *to)
+{
+    char *fields[FIELDS];
+
+    if (split(line, fields) != FIELDS)
+        return false;
+    to->candidate = (cg_cost_candidate){ .device = fields[0],
+                                         .plugin = fields[1],
+                                         .build = fields[2],
+                                         .identity = fields[3],
+                                         .settings = fields[4],
+                                         .variant = fields[5],
+                                         .numeric = fields[6],
+                                         .host = fields[7] };
+    to->structure = fields[8];
+    return read_regime(fields[9], &to->regime) &&
+           read_numbers(fields, &to->point);
+}
+
+/* How many samples the file has at that shape already. */
+static int64_t known_samples(sqlite3 *file, const row *of)
+{
+    sqlite3_stmt *find = cg_store_prepare(
+        file,
+        "SELECT count FROM cost JOIN candidate c ON c.id = cost.candidate "
+        "JOIN structure s ON s.id = cost.structure WHERE " CG_CANDIDATE_IS
+        " AND s.text = ?8 AND regime = ?9 AND batch = ?10 AND steps = ?11 "
+        "AND fill = ?12",
+        &of->candidate, of->structure);
+    int64_t count = 0;
+
+    if (find != NULL &&
+        sqlite3_bind_int(find, 9, (int)of->regime) == SQLITE_OK &&
+        sqlite3_bind_int64(find, 10, of->point.shape.batch) == SQLITE_OK &&
+        sqlite3_bind_int64(find, 11, of->point.shape.steps) == SQLITE_OK &&
+        sqlite3_bind_int64(find, 12, cg_store_fill(of->point.shape.fill)) ==
+            SQLITE_OK &&
+        sqlite3_step(find) == SQLITE_ROW)
+        count = sqlite3_column_int64(find, 0);
+    sqlite3_finalize(find);
+    return count;
+}
+
+static bool take_row(sqlite3 *file, const row *of)
+{
+    if (known_samples(file, of) > of->point.summary.count)
+        return true;
+    return cg_store_name_both(file, &of->candidate, of->structure) &&
+           cg_store_put_point(file, &of->candidate, of->structure, of->regime,
+                              &of->point);
+}
+
+/* The lines after the first one. */
+static cellgate_status take_rows(sqlite3 *file, FILE *stream, const char *name,
+                                 size_t *rows, cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+    size_t room = 0, number = 1;
+    char *line = NULL;
+
+    while (status == CELLGATE_OK && getline(&line, &room, stream) >= 0) {
+        row read;
+
+        number++;
+        if (line[0] == '#' || line[strspn(line, "\r\n")] == '\0')
+            continue;
+        if (!read_row(line, &read))
+            status = cellgate_fail(error, CELLGATE_BAD_FILE,
+                                   "%s:%zu: this is not a row of %d fields "
+                                   "that a calibration can have",
+                                   name, number, FIELDS);
+        else if (!take_row(file, &read))
+            status = cg_store_fail(file, "importing", error);
+        else
+            ++*rows;
+    }
+    free(line);
+    if (status == CELLGATE_OK && ferror(stream))
+        status = cellgate_fail(error, CELLGATE_IO, "%s cannot be read", name);
+    return status;
+}
+
+static cellgate_status check_title(FILE *stream, const char *name,
+                                   cellgate_error *error)
+{
+    const size_t version = strlen("# cellgate calibration 1:");
+    size_t room = 0;
+    char *line = NULL;
+    bool right = getline(&line, &room, stream) >= 0 &&
+                 strncmp(line, title, version) == 0;
+
+    free(line);
+    return right ? CELLGATE_OK
+                 : cellgate_fail(error, CELLGATE_BAD_FILE,
+                                 "%s:1: this is not what \"cellgate "
+                                 "calibrate --export\" writes",
+                                 name);
+}
+
+cellgate_status cg_store_import(cg_store *store, FILE *stream, const char *name,
+                                size_t *rows, cellgate_error *error)
+{
+    sqlite3 *file = store->user;
+    size_t count = 0;
+    cellgate_status status = check_title(stream, name, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    if (!cg_store_execute(file, "BEGIN IMMEDIATE"))
+        return cg_store_fail(file, "importing", error);
+    status = take_rows(file, stream, name, &count, error);
+    if (status != CELLGATE_OK) {
+        (void)cg_store_execute(file, "ROLLBACK");
+        return status;
+    }
+    status = cg_store_settle(file, true, "importing", error);
+    if (status == CELLGATE_OK)
+        *rows = count;
+    return status;
+}
