@@ -164,7 +164,8 @@ static cellgate_status emit_halves(const cg_keras_call *call, int32_t both,
 
     for (int64_t d = 0; status == CELLGATE_OK && d < 2; d++) {
         cg_node node = { .kind = CG_SLICE,
-                         .as.slice = { d * units, (d + 1) * units } };
+                         .as.slice = { .begin = d * units,
+                                       .end = (d + 1) * units } };
 
         status = cg_keras_emit_simple(call, &node, &both, 1, suffixes[d],
                                       &halves[d], error);

@@ -198,7 +198,7 @@ static cellgate_status add_outputs(const cg_keras_call *call, cg_node *node,
                                    cellgate_error *error)
 {
     cellgate_model *model = call->layer->reader->model;
-    const int32_t dtype = cg_kind_get((int)node->kind)->output_dtype;
+    const int32_t dtype = cg_node_output_dtype(model, node);
     cellgate_status status = CELLGATE_OK;
 
     for (size_t i = 0; status == CELLGATE_OK && i < node->output_count; i++) {

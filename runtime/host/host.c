@@ -7,12 +7,27 @@ typedef cellgate_status (*host_op)(const cg_host_call *call,
                                    cellgate_error *error);
 
 static const host_op host_ops[CG_KIND_COUNT] = {
-    [CG_EMBEDDING] = cg_host_embedding, [CG_LSTM] = cg_host_lstm,
-    [CG_DENSE] = cg_host_dense,         [CG_ACTIVATION] = cg_host_activate,
-    [CG_SOFTMAX] = cg_host_softmax,     [CG_REVERSE] = cg_host_reverse,
-    [CG_MERGE] = cg_host_merge,         [CG_SLICE] = cg_host_slice,
-    [CG_CONCAT] = cg_host_concat,       [CG_NONZERO] = cg_host_nonzero,
-    [CG_NOT_EQUAL] = cg_host_not_equal, [CG_MASKED] = cg_host_masked,
+    [CG_EMBEDDING] = cg_host_embedding,
+    [CG_LSTM] = cg_host_lstm,
+    [CG_DENSE] = cg_host_dense,
+    [CG_ACTIVATION] = cg_host_activate,
+    [CG_SOFTMAX] = cg_host_softmax,
+    [CG_REVERSE] = cg_host_reverse,
+    [CG_MERGE] = cg_host_merge,
+    [CG_SLICE] = cg_host_slice,
+    [CG_CONCAT] = cg_host_concat,
+    [CG_NONZERO] = cg_host_nonzero,
+    [CG_NOT_EQUAL] = cg_host_not_equal,
+    [CG_MASKED] = cg_host_masked,
+    [CG_PAD] = cg_host_pad,
+    [CG_REPEAT] = cg_host_repeat,
+    [CG_RESHAPE] = cg_host_reshape,
+    [CG_PERMUTE] = cg_host_permute,
+    [CG_CAST] = cg_host_cast,
+    [CG_COMBINE] = cg_host_combine,
+    [CG_DOT] = cg_host_dot,
+    [CG_VALID] = cg_host_valid,
+    [CG_LOGIC] = cg_host_logic,
 };
 
 size_t cg_host_scratch(const cg_node *node, const cg_shape *shapes)

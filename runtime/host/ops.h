@@ -42,6 +42,12 @@ static inline const cg_shape *cg_host_input_shape(const cg_host_call *call,
     return &call->shapes[call->node->inputs[index]];
 }
 
+static inline const cg_shape *cg_host_output_shape(const cg_host_call *call,
+                                                   size_t index)
+{
+    return &call->shapes[call->node->outputs[index]];
+}
+
 /* Weight number `index` of the node; NULL when it is absent. */
 static inline const float *cg_host_weight(const cg_host_call *call,
                                           size_t index)
@@ -81,6 +87,18 @@ cellgate_status cg_host_nonzero(const cg_host_call *call,
 cellgate_status cg_host_not_equal(const cg_host_call *call,
                                   cellgate_error *error);
 cellgate_status cg_host_masked(const cg_host_call *call, cellgate_error *error);
+cellgate_status cg_host_pad(const cg_host_call *call, cellgate_error *error);
+cellgate_status cg_host_repeat(const cg_host_call *call, cellgate_error *error);
+cellgate_status cg_host_reshape(const cg_host_call *call,
+                                cellgate_error *error);
+cellgate_status cg_host_permute(const cg_host_call *call,
+                                cellgate_error *error);
+cellgate_status cg_host_cast(const cg_host_call *call, cellgate_error *error);
+cellgate_status cg_host_combine(const cg_host_call *call,
+                                cellgate_error *error);
+cellgate_status cg_host_dot(const cg_host_call *call, cellgate_error *error);
+cellgate_status cg_host_valid(const cg_host_call *call, cellgate_error *error);
+cellgate_status cg_host_logic(const cg_host_call *call, cellgate_error *error);
 
 /* Bytes of scratch that cg_host_lstm() needs. */
 size_t cg_host_lstm_scratch(const cg_node *node);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ops that only move numbers about: reverse, merge, slice, concat. */
+/* What bidirectional layers need: turning time, and merging two halves. */
 #include "config.h"
 
 #include "runtime/host/ops.h"
@@ -52,44 +52,5 @@ cellgate_status cg_host_merge(const cg_host_call *call, cellgate_error *error)
             y[row * half + k] =
                 merged(call->node->as.merge, x[row * 2 * half + k],
                        x[row * 2 * half + half + k]);
-    return CELLGATE_OK;
-}
-
-cellgate_status cg_host_slice(const cg_host_call *call, cellgate_error *error)
-{
-    const cg_slice *slice = &call->node->as.slice;
-    const cg_shape *shape = cg_host_input_shape(call, 0);
-    const float *x = cg_host_input(call, 0);
-    float *y = cg_host_output(call, 0);
-    int64_t rows = cg_host_extent(shape, 0, shape->rank - 1);
-    int64_t size = shape->extent[shape->rank - 1];
-    int64_t width = slice->end - slice->begin;
-
-    (void)error;
-    for (int64_t row = 0; y != NULL && row < rows; row++)
-        memcpy(y + row * width, x + row * size + slice->begin,
-               (size_t)width * sizeof *y);
-    return CELLGATE_OK;
-}
-
-cellgate_status cg_host_concat(const cg_host_call *call, cellgate_error *error)
-{
-    const cg_shape *shape = cg_host_input_shape(call, 0);
-    float *y = cg_host_output(call, 0);
-    int64_t rows = cg_host_extent(shape, 0, shape->rank - 1);
-    int64_t width = 0, begin = 0;
-
-    (void)error;
-    for (size_t at = 0; at < call->node->input_count; at++)
-        width += cg_host_input_shape(call, at)->extent[shape->rank - 1];
-    for (size_t at = 0; y != NULL && at < call->node->input_count; at++) {
-        const float *x = cg_host_input(call, at);
-        int64_t size = cg_host_input_shape(call, at)->extent[shape->rank - 1];
-
-        for (int64_t row = 0; row < rows; row++)
-            memcpy(y + row * width + begin, x + row * size,
-                   (size_t)size * sizeof *y);
-        begin += size;
-    }
     return CELLGATE_OK;
 }

@@ -65,18 +65,6 @@ cellgate_status cg_check_activation(const cg_node *node, cellgate_error *error)
     return check_one_activation(node, &node->as.activation, error);
 }
 
-cellgate_status cg_check_slice(const cg_node *node, cellgate_error *error)
-{
-    const cg_slice *slice = &node->as.slice;
-
-    if (slice->begin >= 0 && slice->begin < slice->end &&
-        slice->end <= 2 * CG_MAX_SIZE)
-        return CELLGATE_OK;
-    return cg_node_fail(error, CELLGATE_BAD_FILE, node,
-                        "the range %lld to %lld is empty or out of bounds",
-                        (long long)slice->begin, (long long)slice->end);
-}
-
 cellgate_status cg_check_not_equal(const cg_node *node, cellgate_error *error)
 {
     if (isfinite(node->as.not_equal))
@@ -223,6 +211,8 @@ void cg_node_normalise(cg_node *node)
 {
     if (node->kind == CG_LSTM)
         normalise_lstm(node);
+    else if (node->kind == CG_DOT && !node->as.dot.normalize)
+        node->as.dot.least_square = 0;
     else if (node->kind == CG_DENSE)
         normalise_activation(&node->as.dense.activation);
     else if (node->kind == CG_ACTIVATION)

@@ -2,14 +2,11 @@
 /* What people and applications are told about a model. */
 #include "config.h"
 
-#include "runtime/model/kinds.h"
+#include "runtime/model/describe.h"
 
 /* ---- Details ------------------------------------------------------------ */
 
-/* Adds to a text of `size` bytes, separated by ", "; what doesn't fit is cut.
- */
-CELLGATE_PRINTF_LIKE(3, 4)
-static void append(char *text, size_t size, const char *format, ...)
+void cg_detail_append(char *text, size_t size, const char *format, ...)
 {
     size_t used = strlen(text);
     va_list arguments;
@@ -30,14 +27,15 @@ static void append_activation(char *text, size_t size,
 
     switch (cg_activations[activation->kind].parameters) {
     case 0:
-        append(text, size, "%s", name);
+        cg_detail_append(text, size, "%s", name);
         break;
     case 1:
-        append(text, size, "%s(%.4g)", name, (double)activation->alpha);
+        cg_detail_append(text, size, "%s(%.4g)", name,
+                         (double)activation->alpha);
         break;
     default:
-        append(text, size, "%s(%.4g, %.4g)", name, (double)activation->alpha,
-               (double)activation->beta);
+        cg_detail_append(text, size, "%s(%.4g, %.4g)", name,
+                         (double)activation->alpha, (double)activation->beta);
         break;
     }
 }
@@ -54,7 +52,7 @@ static void append_triple(char *text, size_t size,
     append_activation(text, size, &triple[1]);
     append_activation(text, size, &triple[0]);
     if (differs(&triple[1], &triple[2])) {
-        append(text, size, "output activation");
+        cg_detail_append(text, size, "output activation");
         append_activation(text, size, &triple[2]);
     }
 }
@@ -64,18 +62,18 @@ static void append_lstm_options(const cg_node *node, char *text, size_t size)
     const cg_lstm *lstm = &node->as.lstm;
 
     if (lstm->shape.projection_size != 0)
-        append(text, size, "projection to %lld",
-               (long long)lstm->shape.projection_size);
+        cg_detail_append(text, size, "projection to %lld",
+                         (long long)lstm->shape.projection_size);
     if (!lstm->shape.has_bias)
-        append(text, size, "no bias");
+        cg_detail_append(text, size, "no bias");
     if (lstm->shape.has_peepholes)
-        append(text, size, "peepholes");
+        cg_detail_append(text, size, "peepholes");
     if (lstm->shape.coupled)
-        append(text, size, "coupled gates");
+        cg_detail_append(text, size, "coupled gates");
     if (lstm->shape.clip > 0)
-        append(text, size, "clip %.4g", (double)lstm->shape.clip);
+        cg_detail_append(text, size, "clip %.4g", (double)lstm->shape.clip);
     if (lstm->stateful)
-        append(text, size, "stateful");
+        cg_detail_append(text, size, "stateful");
 }
 
 void cg_describe_lstm(const cg_node *node, char *text, size_t size)
@@ -83,42 +81,42 @@ void cg_describe_lstm(const cg_node *node, char *text, size_t size)
     const cg_lstm *lstm = &node->as.lstm;
     const cellgate_lstm *shape = &lstm->shape;
 
-    append(text, size, "%lld units", (long long)shape->hidden_size);
+    cg_detail_append(text, size, "%lld units", (long long)shape->hidden_size);
     append_triple(text, size, shape->activations[0]);
     if (shape->directions == 2)
-        append(text, size, "bidirectional");
+        cg_detail_append(text, size, "bidirectional");
     for (int i = 0; shape->directions == 2 && i < 3; i++) {
         if (!differs(&shape->activations[0][i], &shape->activations[1][i]))
             continue;
-        append(text, size, "backward");
+        cg_detail_append(text, size, "backward");
         append_triple(text, size, shape->activations[1]);
         break;
     }
     if (shape->reverse)
-        append(text, size, "reversed");
+        cg_detail_append(text, size, "reversed");
     append_lstm_options(node, text, size);
     if (node->inputs[CG_LSTM_INPUT_STATE] != CG_NO_VALUE)
-        append(text, size, "initial state");
+        cg_detail_append(text, size, "initial state");
     if (shape->outputs & CELLGATE_LSTM_SEQUENCE)
-        append(text, size, "returns sequences");
+        cg_detail_append(text, size, "returns sequences");
     if (shape->outputs & (CELLGATE_LSTM_H | CELLGATE_LSTM_C))
-        append(text, size, "returns states");
+        cg_detail_append(text, size, "returns states");
     if (node->inputs[CG_LSTM_INPUT_MASK] != CG_NO_VALUE && lstm->zero_masked)
-        append(text, size, "zero where masked");
+        cg_detail_append(text, size, "zero where masked");
 }
 
 void cg_describe_dense(const cg_node *node, char *text, size_t size)
 {
-    append(text, size, "%lld units", (long long)node->as.dense.units);
+    cg_detail_append(text, size, "%lld units", (long long)node->as.dense.units);
     append_activation(text, size, &node->as.dense.activation);
     if (!node->as.dense.has_bias)
-        append(text, size, "no bias");
+        cg_detail_append(text, size, "no bias");
 }
 
 void cg_describe_embedding(const cg_node *node, char *text, size_t size)
 {
-    append(text, size, "vocabulary of %lld",
-           (long long)node->as.embedding.vocabulary);
+    cg_detail_append(text, size, "vocabulary of %lld",
+                     (long long)node->as.embedding.vocabulary);
 }
 
 void cg_describe_activation(const cg_node *node, char *text, size_t size)
@@ -130,18 +128,13 @@ void cg_describe_merge(const cg_node *node, char *text, size_t size)
 {
     static const char *const names[] = { "sum", "average", "product" };
 
-    append(text, size, "%s of the two halves", names[node->as.merge]);
-}
-
-void cg_describe_slice(const cg_node *node, char *text, size_t size)
-{
-    append(text, size, "features %lld to %lld", (long long)node->as.slice.begin,
-           (long long)node->as.slice.end - 1);
+    cg_detail_append(text, size, "%s of the two halves", names[node->as.merge]);
 }
 
 void cg_describe_not_equal(const cg_node *node, char *text, size_t size)
 {
-    append(text, size, "masks steps of %.4g", (double)node->as.not_equal);
+    cg_detail_append(text, size, "masks steps of %.4g",
+                     (double)node->as.not_equal);
 }
 
 /* ---- Operations --------------------------------------------------------- */

@@ -339,10 +339,8 @@ static cellgate_status check_dtypes(const cellgate_model *model,
     }
     for (size_t i = 0; i < node->output_count; i++)
         if (node->outputs[i] != CG_NO_VALUE &&
-            !dtype_fits(model, node->outputs[i],
-                        kind->output_dtype == CG_DTYPE_FIRST
-                            ? first
-                            : kind->output_dtype))
+            model->values[node->outputs[i]].dtype !=
+                cg_node_output_dtype(model, node))
             return cg_node_fail(error, CELLGATE_BAD_FILE, node,
                                 "output %zu has the wrong dtype", i);
     for (size_t i = 0; i < node->weight_count; i++)

@@ -128,53 +128,6 @@ CG_INFER(merge)
     return CELLGATE_OK;
 }
 
-CG_INFER(slice)
-{
-    const cg_shape *x = cg_infer_input(node, shapes, 0);
-    const cg_slice *slice = &node->as.slice;
-    cg_shape y = *x;
-    cellgate_status status =
-        cg_need_rank(node, "the input", x, 2, CELLGATE_MAX_RANK, error);
-
-    if (status != CELLGATE_OK)
-        return status;
-    if (last_extent(x) != CG_UNKNOWN && slice->end > last_extent(x))
-        return cg_node_fail(error, CELLGATE_BAD_SHAPE, node,
-                            "the range %lld to %lld is beyond %lld features",
-                            (long long)slice->begin, (long long)slice->end,
-                            (long long)last_extent(x));
-    y.extent[y.rank - 1] = slice->end - slice->begin;
-    cg_infer_output(node, shapes, 0, &y);
-    return CELLGATE_OK;
-}
-
-CG_INFER(concat)
-{
-    const cg_shape *first = cg_infer_input(node, shapes, 0);
-    cg_shape y = *first;
-    cellgate_status status =
-        cg_need_rank(node, "an input", first, 2, CELLGATE_MAX_RANK, error);
-
-    for (size_t i = 1; status == CELLGATE_OK && i < node->input_count; i++) {
-        const cg_shape *x = cg_infer_input(node, shapes, i);
-        int64_t *last = &y.extent[y.rank - 1];
-
-        status = cg_need_rank(node, "an input", x, y.rank, y.rank, error);
-        if (status == CELLGATE_OK)
-            status = cg_meet_leading(node, &y, x, y.rank - 1, error);
-        if (status != CELLGATE_OK)
-            break;
-        if (*last == CG_UNKNOWN || last_extent(x) == CG_UNKNOWN)
-            *last = CG_UNKNOWN;
-        else if (__builtin_add_overflow(*last, last_extent(x), last))
-            status = cg_node_fail(error, CELLGATE_BAD_SHAPE, node,
-                                  "the features together are too many");
-    }
-    if (status == CELLGATE_OK)
-        cg_infer_output(node, shapes, 0, &y);
-    return status;
-}
-
 CG_INFER(not_equal)
 {
     const cg_shape *x = cg_infer_input(node, shapes, 0);

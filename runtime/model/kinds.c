@@ -8,6 +8,11 @@
         .name = (text), .type = CG_ATTRIBUTE_##kind,                           \
         .offset = offsetof(cg_node, as.member)                                 \
     }
+#define ADDED(text, kind, member)                                              \
+    {                                                                          \
+        .name = (text), .type = CG_ATTRIBUTE_##kind,                           \
+        .offset = offsetof(cg_node, as.member), .optional = true               \
+    }
 #define CHOICE(text, member, table)                                            \
     {                                                                          \
         .name = (text), .type = CG_ATTRIBUTE_CHOICE,                           \
@@ -63,7 +68,74 @@ static const cg_attribute merge_attributes[] = {
 
 static const cg_attribute slice_attributes[] = {
     PLAIN("begin", SIZE, slice.begin),
-    PLAIN("end", SIZE, slice.end),
+    PLAIN("end", INTEGER, slice.end),
+    ADDED("axis", COUNT, slice.axis),
+};
+
+static const cg_attribute concat_attributes[] = {
+    ADDED("axis", COUNT, concat),
+};
+
+static const cg_attribute pad_attributes[] = {
+    PLAIN("before", SIZE, pad.before),
+    PLAIN("after", SIZE, pad.after),
+    PLAIN("axis", COUNT, pad.axis),
+};
+
+static const cg_attribute repeat_attributes[] = {
+    PLAIN("times", SIZE, repeat.times),
+    PLAIN("axis", COUNT, repeat.axis),
+};
+
+static const cg_attribute reshape_attributes[] = {
+    PLAIN("extents", EXTENTS, reshape.extents),
+    PLAIN("keep", COUNT, reshape.keep),
+};
+
+static const cg_attribute permute_attributes[] = {
+    PLAIN("order", EXTENTS, permute),
+};
+
+static const char *const cast_dtypes[] = {
+    [CG_CAST_NUMBERS] = "float32",
+    [CG_CAST_IDS] = "int32",
+    NULL,
+};
+
+static const cg_attribute cast_attributes[] = {
+    CHOICE("dtype", cast, cast_dtypes),
+};
+
+static const char *const combine_modes[] = {
+    [CG_COMBINE_ADD] = "add",
+    [CG_COMBINE_SUBTRACT] = "subtract",
+    [CG_COMBINE_MULTIPLY] = "multiply",
+    [CG_COMBINE_AVERAGE] = "average",
+    [CG_COMBINE_MAXIMUM] = "maximum",
+    [CG_COMBINE_MINIMUM] = "minimum",
+    NULL,
+};
+
+static const cg_attribute combine_attributes[] = {
+    CHOICE("mode", combine, combine_modes),
+};
+
+static const cg_attribute dot_attributes[] = {
+    PLAIN("axis_a", COUNT, dot.axis_a),
+    PLAIN("axis_b", COUNT, dot.axis_b),
+    PLAIN("least_square", FLOAT, dot.least_square),
+    PLAIN("normalize", BOOL, dot.normalize),
+};
+
+static const char *const logic_modes[] = {
+    [CG_LOGIC_AND] = "and",
+    [CG_LOGIC_OR] = "or",
+    [CG_LOGIC_NOT] = "not",
+    NULL,
+};
+
+static const cg_attribute logic_attributes[] = {
+    CHOICE("mode", logic, logic_modes),
 };
 
 static const cg_attribute not_equal_attributes[] = {
@@ -143,15 +215,79 @@ static const cg_kind_entry kinds[CG_KIND_COUNT] = {
                    .operations = cg_operations_merge },
     [CG_SLICE] = { .name = "slice",
                    ARITY(1, 1, 1, 1),
-                   DTYPES(F32, F32, F32),
+                   MOVES,
                    ATTRIBUTES(slice),
                    .check = cg_check_slice,
                    .infer = cg_infer_slice,
                    .describe = cg_describe_slice },
     [CG_CONCAT] = { .name = "concat",
                     ARITY(1, CG_ANY_COUNT, CG_ANY_COUNT, 1),
-                    DTYPES(F32, F32, F32),
-                    .infer = cg_infer_concat },
+                    MOVES,
+                    ATTRIBUTES(concat),
+                    .check = cg_check_concat,
+                    .infer = cg_infer_concat,
+                    .describe = cg_describe_concat },
+    [CG_PAD] = { .name = "pad",
+                 ARITY(1, 1, 1, 1),
+                 MOVES,
+                 ATTRIBUTES(pad),
+                 .check = cg_check_pad,
+                 .infer = cg_infer_pad,
+                 .describe = cg_describe_pad },
+    [CG_REPEAT] = { .name = "repeat",
+                    ARITY(1, 1, 1, 1),
+                    MOVES,
+                    ATTRIBUTES(repeat),
+                    .check = cg_check_repeat,
+                    .infer = cg_infer_repeat,
+                    .describe = cg_describe_repeat },
+    [CG_RESHAPE] = { .name = "reshape",
+                     ARITY(1, 1, 1, 1),
+                     MOVES,
+                     ATTRIBUTES(reshape),
+                     .check = cg_check_reshape,
+                     .infer = cg_infer_reshape },
+    [CG_PERMUTE] = { .name = "permute",
+                     ARITY(1, 1, 1, 1),
+                     MOVES,
+                     ATTRIBUTES(permute),
+                     .check = cg_check_permute,
+                     .infer = cg_infer_permute,
+                     .describe = cg_describe_permute },
+    [CG_CAST] = { .name = "cast",
+                  ARITY(1, 1, 1, 1),
+                  .input_dtypes = { CG_DTYPE_ANY },
+                  .output_dtype = CG_DTYPE_ANY,
+                  ATTRIBUTES(cast),
+                  .infer = cg_infer_same,
+                  .describe = cg_describe_cast },
+    [CG_COMBINE] = { .name = "combine",
+                     ARITY(1, CG_ANY_COUNT, CG_ANY_COUNT, 1),
+                     DTYPES(F32, F32, F32),
+                     ATTRIBUTES(combine),
+                     .check = cg_check_combine,
+                     .infer = cg_infer_combine,
+                     .describe = cg_describe_combine,
+                     .operations = cg_operations_combine },
+    [CG_DOT] = { .name = "dot",
+                 ARITY(2, 2, 2, 1),
+                 DTYPES(F32, F32, F32),
+                 ATTRIBUTES(dot),
+                 .check = cg_check_dot,
+                 .infer = cg_infer_dot,
+                 .describe = cg_describe_dot },
+    [CG_VALID] = { .name = "valid",
+                   ARITY(1, 1, 1, 1),
+                   .input_dtypes = { CG_DTYPE_ANY },
+                   .output_dtype = CELLGATE_U8,
+                   .infer = cg_infer_valid },
+    [CG_LOGIC] = { .name = "logic",
+                   ARITY(1, CG_ANY_COUNT, CG_ANY_COUNT, 1),
+                   DTYPES(U8, U8, U8),
+                   ATTRIBUTES(logic),
+                   .check = cg_check_logic,
+                   .infer = cg_infer_combine,
+                   .describe = cg_describe_logic },
     [CG_NONZERO] = { .name = "nonzero",
                      ARITY(1, 1, 1, 1),
                      DTYPES(I32, I32, U8),
@@ -182,6 +318,17 @@ int cg_kind_find(const char *name)
         if (strcmp(kinds[kind].name, name) == 0)
             return kind;
     return -1;
+}
+
+int32_t cg_node_output_dtype(const cellgate_model *model, const cg_node *node)
+{
+    const int32_t dtype = cg_kind_get((int)node->kind)->output_dtype;
+
+    if (dtype == CG_DTYPE_FIRST)
+        return model->values[node->inputs[0]].dtype;
+    if (dtype == CG_DTYPE_ANY)
+        return node->as.cast == CG_CAST_IDS ? CELLGATE_I32 : CELLGATE_F32;
+    return dtype;
 }
 
 cellgate_status cg_node_fail(cellgate_error *error, cellgate_status status,

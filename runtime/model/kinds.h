@@ -38,7 +38,8 @@ typedef struct cg_attribute {
 
 #define CG_ANY_COUNT SIZE_MAX
 
-/* Beside the dtypes themselves, what an entry may say of an input or output. */
+/* Beside the dtypes themselves, what an entry may say of an input or output.
+   An output of any dtype has the one that a CAST casts to. */
 #define CG_DTYPE_ANY (-1)
 #define CG_DTYPE_FIRST (-2) /* that of the first input */
 #define CG_KIND_DTYPES 5
@@ -71,6 +72,9 @@ typedef struct cg_kind_entry {
     int64_t (*operations)(const cg_node *node, const cg_shape *output);
 } cg_kind_entry;
 
+/* The dtype of a node's outputs; its inputs are set. */
+int32_t cg_node_output_dtype(const cellgate_model *model, const cg_node *node);
+
 /* The entry of a node's kind; NULL for a number that is none. */
 const cg_kind_entry *cg_kind_get(int kind);
 /* The kind of that name, or -1. */
@@ -91,10 +95,19 @@ CG_INFER(lstm);
 CG_INFER(dense);
 CG_INFER(reverse);
 CG_INFER(merge);
-CG_INFER(slice);
-CG_INFER(concat);
 CG_INFER(not_equal);
 CG_INFER(masked);
+/* infer_moving.c */
+CG_INFER(slice);
+CG_INFER(concat);
+CG_INFER(pad);
+CG_INFER(repeat);
+CG_INFER(reshape);
+CG_INFER(permute);
+/* infer_merge.c */
+CG_INFER(combine); /* and LOGIC */
+CG_INFER(dot);
+CG_INFER(valid);
 
 /* describe.c */
 void cg_describe_lstm(const cg_node *node, char *text, size_t size);
@@ -102,11 +115,21 @@ void cg_describe_dense(const cg_node *node, char *text, size_t size);
 void cg_describe_embedding(const cg_node *node, char *text, size_t size);
 void cg_describe_activation(const cg_node *node, char *text, size_t size);
 void cg_describe_merge(const cg_node *node, char *text, size_t size);
-void cg_describe_slice(const cg_node *node, char *text, size_t size);
 void cg_describe_not_equal(const cg_node *node, char *text, size_t size);
 int64_t cg_operations_lstm(const cg_node *node, const cg_shape *output);
 int64_t cg_operations_dense(const cg_node *node, const cg_shape *output);
 int64_t cg_operations_merge(const cg_node *node, const cg_shape *output);
+/* describe_moving.c */
+void cg_describe_slice(const cg_node *node, char *text, size_t size);
+void cg_describe_concat(const cg_node *node, char *text, size_t size);
+void cg_describe_pad(const cg_node *node, char *text, size_t size);
+void cg_describe_repeat(const cg_node *node, char *text, size_t size);
+void cg_describe_permute(const cg_node *node, char *text, size_t size);
+void cg_describe_cast(const cg_node *node, char *text, size_t size);
+void cg_describe_combine(const cg_node *node, char *text, size_t size);
+void cg_describe_dot(const cg_node *node, char *text, size_t size);
+void cg_describe_logic(const cg_node *node, char *text, size_t size);
+int64_t cg_operations_combine(const cg_node *node, const cg_shape *output);
 
 /* weights.c */
 size_t cg_weight_count_embedding(const cg_node *node);
@@ -137,8 +160,17 @@ cellgate_status cg_check_embedding(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_lstm(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_dense(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_activation(const cg_node *node, cellgate_error *error);
-cellgate_status cg_check_slice(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_not_equal(const cg_node *node, cellgate_error *error);
+/* attributes_moving.c */
+cellgate_status cg_check_slice(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_concat(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_pad(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_repeat(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_reshape(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_permute(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_combine(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_dot(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_logic(const cg_node *node, cellgate_error *error);
 
 /*
  * Sets what has no meaning to zero (parameters that an activation doesn't have,

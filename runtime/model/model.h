@@ -41,8 +41,17 @@ typedef struct cg_extents {
     X(REVERSE, "reverse")     /* of the time axis, all steps */                \
     X(MERGE, "merge")         /* sum, average or product of the two halves of  \
                                  the last axis: what Bidirectional does */     \
-    X(SLICE, "slice")         /* a range of the last axis */                   \
-    X(CONCAT, "concat")       /* of any number of inputs, on the last axis */  \
+    X(SLICE, "slice")         /* a range of an axis */                         \
+    X(CONCAT, "concat")       /* of any number of inputs, along an axis */     \
+    X(PAD, "pad")             /* zeros before and after along an axis */       \
+    X(REPEAT, "repeat")       /* each index of an axis several times */        \
+    X(RESHAPE, "reshape")     /* the same numbers in another shape */          \
+    X(PERMUTE, "permute")     /* the axes in another order */                  \
+    X(CAST, "cast")           /* to another dtype */                           \
+    X(COMBINE, "combine")     /* of inputs, element by element */              \
+    X(DOT, "dot")             /* of two inputs, over an axis of each */        \
+    X(VALID, "valid")         /* x -> mask of its steps, all valid */          \
+    X(LOGIC, "logic")         /* of masks, step by step */                     \
     X(NONZERO, "nonzero")     /* ids -> mask: id != 0 */                       \
     X(NOT_EQUAL, "not_equal") /* features -> mask: any differs from a value */ \
     X(MASKED, "masked")       /* x with masked steps set to zero */
@@ -106,9 +115,73 @@ typedef enum cg_merge_mode {
     CG_MERGE_PRODUCT
 } cg_merge_mode;
 
+/*
+ * Axes count from 0, the batch, which nothing moves. Slices, concatenations,
+ * paddings, repetitions, reshaped and permuted values have the dtype of their
+ * input, whichever that is: masks are moved too.
+ */
+
 typedef struct cg_slice {
-    int64_t begin, end;
+    int64_t begin, end; /* end <= 0: that many before the axis's end */
+    int32_t axis;       /* 0: the last one */
 } cg_slice;
+
+/* A concatenation's attribute is its axis, 0 being the last one. An input that
+   is absent, a mask that the request did not bring, is all valid. */
+
+typedef struct cg_pad {
+    int64_t before, after;
+    int32_t axis;
+} cg_pad;
+
+typedef struct cg_repeat {
+    int64_t times;
+    int32_t axis;
+} cg_repeat;
+
+typedef struct cg_reshape {
+    cg_extents extents; /* after the kept axes; one may be -1: what is left */
+    int32_t keep;       /* leading axes that stay, 1 or more */
+} cg_reshape;
+
+/* A permutation's attribute: which of the input's axes stands where. */
+
+/* Numbers to ids are cut off towards zero; ones that int32 does not hold become
+   INT32_MIN. */
+typedef enum cg_cast {
+    CG_CAST_NUMBERS, /* to F32; a mask becomes 0 and 1 */
+    CG_CAST_IDS      /* to I32 */
+} cg_cast;
+
+/* Inputs of fewer axes lack those behind the batch; an extent of 1 stretches,
+   but not that of the batch. The maximum or minimum with a NaN is NaN. */
+typedef enum cg_combine {
+    CG_COMBINE_ADD,
+    CG_COMBINE_SUBTRACT, /* of two */
+    CG_COMBINE_MULTIPLY,
+    CG_COMBINE_AVERAGE,
+    CG_COMBINE_MAXIMUM,
+    CG_COMBINE_MINIMUM
+} cg_combine;
+
+/*
+ * Sums over axis_a of the first input and axis_b of the second one; then come
+ * the first one's other axes, then the second one's without the batch, or an
+ * axis of 1 where there are none. With `normalize` each is divided by its
+ * Euclidean norm over that axis, whose square counts as least_square at least.
+ */
+typedef struct cg_dot {
+    int32_t axis_a, axis_b;
+    float least_square;
+    bool normalize;
+} cg_dot;
+
+/* Absent masks are all valid. Axes match as those of a combination. */
+typedef enum cg_logic {
+    CG_LOGIC_AND,
+    CG_LOGIC_OR,
+    CG_LOGIC_NOT /* of one */
+} cg_logic;
 
 /* The most that any number of a file may say: sizes, vocabulary. Products of
    two of them fit in 64 bits with room to spare. */
@@ -140,6 +213,15 @@ typedef struct cg_node {
         cellgate_activation activation;
         cg_merge_mode merge;
         cg_slice slice;
+        int32_t concat;
+        cg_pad pad;
+        cg_repeat repeat;
+        cg_reshape reshape;
+        cg_extents permute;
+        cg_cast cast;
+        cg_combine combine;
+        cg_dot dot;
+        cg_logic logic;
         float not_equal;
     } as;
 } cg_node;

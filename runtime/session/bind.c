@@ -125,8 +125,8 @@ static bool final_wanted(const cg_call *call, const cg_node *node, int32_t kind)
     bool wanted = call->stream != NULL;
 
     for (int32_t d = 0; d < node->as.lstm.shape.directions; d++)
-        wanted = wanted ||
-                 call->graph->uses[cg_graph_final(node, 2 * d + kind)] > 0;
+        wanted =
+            wanted || call->graph->uses[cg_graph_final(node, 2 * d + kind)] > 0;
     return wanted;
 }
 
@@ -200,6 +200,11 @@ static void place_host_part(cg_call *call, const cg_part *part)
     if (node->kind == CG_LSTM) {
         place_value(call, node->outputs[CG_LSTM_OUTPUT_SEQUENCE]);
         place_value(call, node->outputs[CG_LSTM_OUTPUT_LAST]);
+        return;
+    }
+    if (cg_graph_lacks(node, call->context->absent, true)) {
+        call->context->absent[node->outputs[0]] = true;
+        call->context->buffers[node->outputs[0]] = NULL;
         return;
     }
     for (size_t at = 0; at < node->output_count; at++)

@@ -45,6 +45,35 @@ static void complete_lstms(cg_graph *graph)
     }
 }
 
+static bool lacks_input(const cg_node *node, const bool *missing, bool as,
+                        bool all)
+{
+    for (size_t at = 0; at < node->input_count; at++)
+        if ((missing[node->inputs[at]] == as) != all)
+            return !all;
+    return all;
+}
+
+bool cg_graph_lacks(const cg_node *node, const bool *missing, bool as)
+{
+    switch (node->kind) {
+    case CG_VALID:
+        return true;
+    case CG_LOGIC:
+        return node->as.logic != CG_LOGIC_NOT &&
+               lacks_input(node, missing, as, node->as.logic == CG_LOGIC_AND);
+    case CG_REVERSE:
+    case CG_SLICE:
+    case CG_CONCAT:
+    case CG_REPEAT:
+    case CG_RESHAPE:
+    case CG_PERMUTE:
+        return lacks_input(node, missing, as, true);
+    default:
+        return false;
+    }
+}
+
 static void count_uses(cg_graph *graph)
 {
     const cellgate_model *model = graph->model;

@@ -27,6 +27,13 @@ cellgate_status cg_graph_init(cg_graph *graph, const cellgate_model *model,
                               cellgate_error *error);
 void cg_graph_finish(cg_graph *graph);
 
+/*
+ * Whether the mask that a node makes is valid everywhere because masks that it
+ * is made of are absent: it need not be made then, and counts as absent too.
+ * missing[value] == `as` says which values are.
+ */
+bool cg_graph_lacks(const cg_node *node, const bool *missing, bool as);
+
 /* Whether a value is the model's own, not one that was added for state. */
 static inline bool cg_graph_own(const cg_graph *graph, int32_t value)
 {

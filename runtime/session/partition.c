@@ -36,6 +36,9 @@ static void find_absent(bool *present, const cg_graph *graph, bool masked)
     for (size_t at = 0; at < model->input_count; at++)
         if (model->inputs[at].mask != CG_NO_VALUE)
             present[model->inputs[at].mask] = false;
+    for (size_t at = 0; at < graph->node_count; at++)
+        if (cg_graph_lacks(&graph->nodes[at], present, false))
+            present[graph->nodes[at].outputs[0]] = false;
 }
 
 /* ---- Segments ---------------------------------------------------------- */

@@ -69,8 +69,9 @@ static void simple_nodes(void **state)
         "activation", "hard_sigmoid(0.2, 0.5)", 0, 0);
     assert_one((cg_node){ .kind = CG_SOFTMAX }, "softmax", "", 0, 0);
     assert_one((cg_node){ .kind = CG_REVERSE }, "reverse", "", 0, 0);
-    assert_one((cg_node){ .kind = CG_SLICE, .as.slice = { 1, 3 } }, "slice",
-               "features 1 to 2", 0, 0);
+    assert_one(
+        (cg_node){ .kind = CG_SLICE, .as.slice = { .begin = 1, .end = 3 } },
+        "slice", "features 1 to 2", 0, 0);
 }
 
 static void a_merge_counts_its_sums(void **state)

@@ -103,7 +103,8 @@ static void dense(void **state)
 static void merge_and_slice(void **state)
 {
     const cg_node merge = { .kind = CG_MERGE, .as.merge = CG_MERGE_SUM };
-    const cg_node slice = { .kind = CG_SLICE, .as.slice = { 2, 5 } };
+    const cg_node slice = { .kind = CG_SLICE,
+                            .as.slice = { .begin = 2, .end = 5 } };
 
     (void)state;
     set_shape(0, 3, 2, -1, 6);
@@ -144,7 +145,7 @@ static void concat(void **state)
     set_shape(0, 2, 1, INT64_MAX, 0);
     set_shape(1, 2, 1, 1, 0);
     assert_refused(KIND(CG_CONCAT), 2, 1,
-                   "n: the features together are too many");
+                   "n: axis 1 of the output is too large");
 }
 
 static void masks(void **state)

@@ -136,10 +136,17 @@ static void other_attributes(void **state)
                  false);
     assert_check((cg_node){ .kind = CG_MERGE, .as.merge = (cg_merge_mode)-1 },
                  false);
-    assert_check((cg_node){ .kind = CG_SLICE, .as.slice = { 0, 1 } }, true);
-    assert_check((cg_node){ .kind = CG_SLICE, .as.slice = { 1, 1 } }, false);
-    assert_check((cg_node){ .kind = CG_SLICE, .as.slice = { -1, 1 } }, false);
-    assert_check((cg_node){ .kind = CG_SLICE, .as.slice = { 0, INT64_MAX } },
+    assert_check(
+        (cg_node){ .kind = CG_SLICE, .as.slice = { .begin = 0, .end = 1 } },
+        true);
+    assert_check(
+        (cg_node){ .kind = CG_SLICE, .as.slice = { .begin = 1, .end = 1 } },
+        false);
+    assert_check(
+        (cg_node){ .kind = CG_SLICE, .as.slice = { .begin = -1, .end = 1 } },
+        false);
+    assert_check((cg_node){ .kind = CG_SLICE,
+                            .as.slice = { .begin = 0, .end = INT64_MAX } },
                  false);
     assert_check((cg_node){ .kind = CG_NOT_EQUAL, .as.not_equal = NAN }, false);
     assert_check((cg_node){ .kind = CG_NOT_EQUAL, .as.not_equal = -1 }, true);

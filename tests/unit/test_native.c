@@ -84,9 +84,10 @@ static cellgate_model *build(void)
     graph_node(model, "merge",
                (cg_node){ .kind = CG_MERGE, .as.merge = CG_MERGE_PRODUCT },
                turned, merged);
-    graph_node(model, "slice",
-               (cg_node){ .kind = CG_SLICE, .as.slice = { 0, 2 } }, merged,
-               part);
+    graph_node(
+        model, "slice",
+        (cg_node){ .kind = CG_SLICE, .as.slice = { .begin = 0, .end = 2 } },
+        merged, part);
     graph_node(model, "act", graph_activation(CELLGATE_MISH), part, curved);
     graph_node(model, "dense", graph_dense(2, 2), curved, once);
     node = graph_dense(2, 2);
