@@ -41,6 +41,7 @@ allow runtime/formats 'runtime/(formats|model)/' "$public"
 allow runtime/plugin 'runtime/(plugin|config)/' 'runtime/formats/atomic_file\.h$' "$public"
 allow runtime/host 'runtime/(host|model)/' "$public"
 allow runtime/cost 'runtime/cost/' "$public"
+allow runtime/schedule 'runtime/(schedule|cost)/' "$public"
 allow runtime/session 'runtime/(session|host|plugin|model|config)/' 'runtime/formats/convert\.h$' "$public"
 allow cli 'cli/' 'cellgate/(types|cellgate)\.h$'
 for plugin in plugins/*; do
