@@ -38,6 +38,23 @@ const cellgate_key remote_keys[REMOTE_KEY_COUNT] = {
         "the results of this run are off by 1%; 0 is never"),
     KEY("wrong", CELLGATE_KEY_BOOLEAN, "no", 0, 0,
         "the results of every run are off by 1%"),
+    KEY("simulate", CELLGATE_KEY_BOOLEAN, "no", 0, 0,
+        "runs take the time that the keys below say"),
+    KEY("launch", CELLGATE_KEY_SECONDS, "0.00003", 0, 0, "time a run"),
+    KEY("step", CELLGATE_KEY_SECONDS, "0.000003", 0, 0, "time a step"),
+    KEY("large_batch", CELLGATE_KEY_INTEGER, "0", 0, INT64_MAX,
+        "from this batch on a step takes large_step; 0 is never"),
+    KEY("large_step", CELLGATE_KEY_SECONDS, "0", 0, 0, "see large_batch"),
+    KEY("tile", CELLGATE_KEY_INTEGER, "1", 1, 65536,
+        "the batch counts as a multiple of this"),
+    KEY("bus", CELLGATE_KEY_SIZE, "6000000000", 0, INT64_MAX,
+        "bytes a second between host and device; 0 takes no time"),
+    KEY("rate", CELLGATE_KEY_SIZE, "2000000000000", 0, INT64_MAX,
+        "operations a second; 0 takes no time"),
+    KEY("noise", CELLGATE_KEY_INTEGER, "0", 0, 100,
+        "deviation of a run's time, in percent"),
+    KEY("compute_most", CELLGATE_KEY_SIZE, "0", 0, INT64_MAX,
+        "simulated runs with more operations are not computed; 0: all are"),
 };
 
 uint32_t remote_device_count(cellgate_instance *instance)
@@ -89,6 +106,7 @@ static cellgate_status start(cellgate_device *device,
     cellgate_status status;
 
     remote_faults_init(&device->faults, device->host, settings);
+    remote_simulation_init(&device->simulation, device->host, settings);
     device->variants = setting(device, settings, "variants");
     device->require_pinned =
         strcmp(setting(device, settings, "require_pinned"), "yes") == 0;

@@ -11,6 +11,7 @@
 #include "tests/plugins/remote/device_memory.h"
 #include "tests/plugins/remote/faults.h"
 #include "tests/plugins/remote/queue.h"
+#include "tests/plugins/remote/simulation.h"
 
 #define REMOTE_DEVICE_COUNT 2
 #define REMOTE_DEFAULT_MEMORY "268435456"
@@ -31,6 +32,7 @@ struct cellgate_device {
     struct remote_memory memory;
     struct remote_queue queue;
     struct remote_faults faults;
+    struct remote_simulation simulation;
     const char *variants; /* "all", or the name of the only one offered */
     bool require_pinned;
     pthread_mutex_t pinned_lock;
@@ -38,7 +40,7 @@ struct cellgate_device {
     pid_t process; /* that opened it */
 };
 
-#define REMOTE_KEY_COUNT 10
+#define REMOTE_KEY_COUNT 20
 
 extern const cellgate_key remote_keys[REMOTE_KEY_COUNT];
 

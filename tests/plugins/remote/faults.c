@@ -15,8 +15,7 @@ static uint64_t read_number(const cellgate_host *host,
     return strtoull(host->setting(host->context, settings, key), NULL, 10);
 }
 
-/* Not strtod(): its decimal point depends on the application's locale. */
-static uint64_t read_seconds(const cellgate_host *host,
+uint64_t remote_read_seconds(const cellgate_host *host,
                              const cellgate_settings *settings, const char *key)
 {
     const char *text = host->setting(host->context, settings, key);
@@ -39,8 +38,8 @@ void remote_faults_init(struct remote_faults *faults, const cellgate_host *host,
     faults->wrong_at = read_number(host, settings, "wrong_at");
     faults->wrong =
         strcmp(host->setting(host->context, settings, "wrong"), "yes") == 0;
-    faults->latency = read_seconds(host, settings, "latency");
-    faults->hang_for = read_seconds(host, settings, "hang_for");
+    faults->latency = remote_read_seconds(host, settings, "latency");
+    faults->hang_for = remote_read_seconds(host, settings, "hang_for");
     atomic_init(&faults->runs, 0);
     atomic_init(&faults->lost, false);
 }

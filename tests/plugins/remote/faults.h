@@ -26,6 +26,12 @@ struct remote_faults {
     atomic_bool lost;
 };
 
+/* A key's value in nanoseconds, and not by strtod(), whose decimal point
+   depends on the application's locale. */
+uint64_t remote_read_seconds(const cellgate_host *host,
+                             const cellgate_settings *settings,
+                             const char *key);
+
 void remote_faults_init(struct remote_faults *faults, const cellgate_host *host,
                         const cellgate_settings *settings);
 

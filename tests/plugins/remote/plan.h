@@ -30,6 +30,8 @@ struct cellgate_plan {
     cellgate_status status;
     cellgate_error error;
 
+    struct remote_memory_of_run last; /* with modelled time only */
+
     bool measured; /* breakdown is that of a run */
     cellgate_breakdown breakdown;
 };
