@@ -441,8 +441,11 @@ cellgate_stream_import(cellgate_stream *stream, size_t index,
 /*
  * Reads a .npy (one array, named "") or a .npz file. Header versions 1 to 3,
  * little or big endian, either order (Fortran order is turned), float16, 32
- * and 64, int32 and 64, uint8, bool. The caller destroys the set. BAD_FILE,
- * UNSUPPORTED: the text names the file and the array. IO: it cannot be read.
+ * and 64, bool, integers of 8 to 64 bits. Those without a dtype here become
+ * one that holds them: int8, int16, uint16 are int32; uint32, uint64 are int64.
+ * The caller destroys the set. BAD_FILE, UNSUPPORTED, OUT_OF_RANGE (a uint64
+ * that int64 does not hold): the text names the file and the array. IO: it
+ * cannot be read.
  */
 CELLGATE_API cellgate_status cellgate_arrays_read(const char *path,
                                                   cellgate_arrays **arrays,
@@ -468,6 +471,60 @@ CELLGATE_API cellgate_status
 cellgate_arrays_write(const char *path, const char *const *names,
                       const cellgate_tensor *tensors, size_t count,
                       cellgate_error *error);
+
+/* ---- Arrays in pieces -------------------------------------------------- */
+
+/*
+ * A .npy file larger than memory, read from its first row to its last. The
+ * header and the file's size are checked at the start. UNSUPPORTED: a .npz, or
+ * an array in Fortran order, whose rows do not lie together. The caller closes
+ * the reader.
+ */
+typedef struct cellgate_array_reader cellgate_array_reader;
+
+CELLGATE_API cellgate_status
+cellgate_array_reader_open(const char *path, cellgate_array_reader **reader,
+                           cellgate_error *error);
+CELLGATE_API void cellgate_array_reader_close(cellgate_array_reader *reader);
+/* dtype, rank and shape of the whole array; its data is NULL. */
+CELLGATE_API cellgate_status
+cellgate_array_reader_shape(const cellgate_array_reader *reader,
+                            cellgate_tensor *whole);
+/*
+ * The next `rows` rows, or those that are left; END when none are.
+ * piece->struct_size must be set; its data stay the reader's, valid until the
+ * next call, 64-byte aligned.
+ */
+CELLGATE_API cellgate_status
+cellgate_array_reader_next(cellgate_array_reader *reader, int64_t rows,
+                           cellgate_tensor *piece, cellgate_error *error);
+
+/*
+ * A .npy file written from its first row to its last, atomically: it appears
+ * under its name at the commit, whole. `whole` gives dtype and final shape; its
+ * data is not looked at. End a writer with exactly one of commit and abandon.
+ */
+typedef struct cellgate_array_writer cellgate_array_writer;
+
+CELLGATE_API cellgate_status
+cellgate_array_writer_open(const char *path, const cellgate_tensor *whole,
+                           cellgate_array_writer **writer,
+                           cellgate_error *error);
+/* Dense rows of the dtype. INVALID: more than the array has. */
+CELLGATE_API cellgate_status
+cellgate_array_writer_append(cellgate_array_writer *writer, const void *data,
+                             int64_t rows, cellgate_error *error);
+/* The writer is gone whatever the answer. INVALID: rows are missing. */
+CELLGATE_API cellgate_status cellgate_array_writer_commit(
+    cellgate_array_writer *writer, cellgate_error *error);
+/* Drops what was written; a file of that name is as it was. */
+CELLGATE_API void cellgate_array_writer_abandon(cellgate_array_writer *writer);
+
+/* Writes a whole file as everything here is written: atomically, on the disk
+   when it returns, with the permissions of the file that it replaces. */
+CELLGATE_API cellgate_status cellgate_file_write(const char *path,
+                                                 const void *data, size_t size,
+                                                 cellgate_error *error);
 
 #ifdef __cplusplus
 }

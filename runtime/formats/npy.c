@@ -132,18 +132,94 @@ static void turn_order(const cellgate_tensor *tensor, const char *from,
     }
 }
 
-/* The elements as they lie in the file, in memory of their own. */
-static cellgate_status read_elements(const cg_npy_source *source, size_t bytes,
-                                     void **data, cellgate_error *error)
+/* ---- Elements ---------------------------------------------------------- */
+
+static int64_t wide_value(cg_npy_stored stored, const void *at)
 {
-    cellgate_status status;
+    int8_t i8;
+    int16_t i16;
+    uint16_t u16;
+    uint32_t u32;
+
+    switch (stored) {
+    case CG_NPY_I8:
+        memcpy(&i8, at, sizeof i8);
+        return i8;
+    case CG_NPY_I16:
+        memcpy(&i16, at, sizeof i16);
+        return i16;
+    case CG_NPY_U16:
+        memcpy(&u16, at, sizeof u16);
+        return u16;
+    default: /* CG_NPY_U32 */
+        memcpy(&u32, at, sizeof u32);
+        return u32;
+    }
+}
+
+/* Front to back: what is written never reaches what is still to be read. */
+static void widen(const cg_npy_header *header, const char *from, void *memory,
+                  size_t count)
+{
+    for (size_t i = 0; i < count; i++, from += header->item) {
+        const int64_t value = wide_value(header->stored, from);
+
+        if (header->dtype == CELLGATE_I32)
+            ((int32_t *)memory)[i] = (int32_t)value;
+        else
+            ((int64_t *)memory)[i] = value;
+    }
+}
+
+static cellgate_status check_unsigned(const uint64_t *values, size_t count,
+                                      const char *where, uint64_t first,
+                                      cellgate_error *error)
+{
+    for (size_t i = 0; i < count; i++)
+        if (values[i] > INT64_MAX)
+            return cellgate_fail(error, CELLGATE_OUT_OF_RANGE,
+                                 "%s: %" PRIu64 " at flat index %" PRIu64
+                                 " does not fit in int64",
+                                 where, values[i], first + i);
+    return CELLGATE_OK;
+}
+
+cellgate_status cg_npy_decode(const cg_npy_header *header, const char *where,
+                              void *memory, size_t count, uint64_t first,
+                              cellgate_error *error)
+{
+    const size_t wide = cellgate_dtype_size(header->dtype);
+    char *from = (char *)memory + count * (wide - header->item);
+
+    if (header->swapped)
+        swap_bytes(from, count, header->item);
+    if (header->stored == CG_NPY_U64)
+        return check_unsigned(memory, count, where, first, error);
+    if (header->stored != CG_NPY_AS_IS)
+        widen(header, from, memory, count);
+    return CELLGATE_OK;
+}
+
+/* All elements, in memory of their own. */
+static cellgate_status read_elements(const cg_npy_source *source,
+                                     const cg_npy_header *header,
+                                     size_t elements, void **data,
+                                     cellgate_error *error)
+{
+    const size_t bytes = elements * cellgate_dtype_size(header->dtype);
+    const size_t stored = elements * header->item;
     void *memory = cg_tensor_allocate(bytes);
+    cellgate_status status;
 
     if (memory == NULL)
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "%s: no memory for %zu bytes", source->where,
                              bytes);
-    status = read_whole(source, memory, bytes, "the elements", error);
+    status = read_whole(source, (char *)memory + (bytes - stored), stored,
+                        "the elements", error);
+    if (status == CELLGATE_OK)
+        status =
+            cg_npy_decode(header, source->where, memory, elements, 0, error);
     if (status != CELLGATE_OK) {
         free(memory);
         return status;
@@ -170,35 +246,52 @@ static cellgate_status turn_tensor(cellgate_tensor *tensor, size_t elements,
     return CELLGATE_OK;
 }
 
+/* ---- The array --------------------------------------------------------- */
+
+cellgate_status cg_npy_open(const cg_npy_source *source, cg_npy_header *header,
+                            cellgate_tensor *whole, uint64_t *offset,
+                            cellgate_error *error)
+{
+    cellgate_tensor result = { .struct_size = sizeof result };
+    size_t elements = 0;
+    cellgate_status status = read_header(source, header, offset, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    result.dtype = header->dtype;
+    result.rank = header->rank;
+    memcpy(result.shape, header->shape, sizeof result.shape);
+    if (!cg_tensor_size(&result, &elements, NULL))
+        return cellgate_fail(error, CELLGATE_BAD_FILE,
+                             "%s: the shape is too large for memory",
+                             source->where);
+    if (source->size - *offset != elements * header->item)
+        return cellgate_fail(error, CELLGATE_BAD_FILE,
+                             "%s: %" PRIu64 " bytes follow the header, where "
+                             "its shape and dtype ask for %zu",
+                             source->where, source->size - *offset,
+                             elements * header->item);
+    *whole = result;
+    return CELLGATE_OK;
+}
+
 cellgate_status cg_npy_read(const cg_npy_source *source,
                             cellgate_tensor *tensor, cellgate_error *error)
 {
     cg_npy_header header = { 0 };
-    cellgate_tensor result = { .struct_size = sizeof result };
+    cellgate_tensor result = { 0 };
     size_t elements = 0;
     size_t bytes = 0;
     uint64_t offset = 0;
-    cellgate_status status = read_header(source, &header, &offset, error);
+    cellgate_status status =
+        cg_npy_open(source, &header, &result, &offset, error);
 
     if (status != CELLGATE_OK)
         return status;
-    result.dtype = header.dtype;
-    result.rank = header.rank;
-    memcpy(result.shape, header.shape, sizeof result.shape);
-    if (!cg_tensor_size(&result, &elements, &bytes))
-        return cellgate_fail(error, CELLGATE_BAD_FILE,
-                             "%s: the shape is too large for memory",
-                             source->where);
-    if (source->size - offset != bytes)
-        return cellgate_fail(error, CELLGATE_BAD_FILE,
-                             "%s: %" PRIu64 " bytes follow the header, where "
-                             "its shape and dtype ask for %zu",
-                             source->where, source->size - offset, bytes);
-    status = read_elements(source, bytes, &result.data, error);
+    (void)cg_tensor_size(&result, &elements, &bytes);
+    status = read_elements(source, &header, elements, &result.data, error);
     if (status != CELLGATE_OK)
         return status;
-    if (header.swapped)
-        swap_bytes(result.data, elements, cellgate_dtype_size(result.dtype));
     if (header.fortran && result.rank > 1 && elements > 1) {
         status = turn_tensor(&result, elements, bytes, source->where, error);
         if (status != CELLGATE_OK)

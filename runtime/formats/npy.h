@@ -22,9 +22,21 @@
 /* Room for the prefix and the longest header that is written. */
 #define CG_NPY_WRITTEN_MAX 384u
 
+/* Integers that no cellgate_dtype has; each becomes one that holds it. */
+typedef enum cg_npy_stored {
+    CG_NPY_AS_IS, /* the elements are of the dtype */
+    CG_NPY_I8,    /* int32 */
+    CG_NPY_I16,   /* int32 */
+    CG_NPY_U16,   /* int32 */
+    CG_NPY_U32,   /* int64 */
+    CG_NPY_U64    /* int64; what does not fit is an error */
+} cg_npy_stored;
+
 /* What a header says. */
 typedef struct cg_npy_header {
-    int32_t dtype; /* a cellgate_dtype */
+    int32_t dtype;        /* a cellgate_dtype: what elements become */
+    cg_npy_stored stored; /* what they are in the file */
+    size_t item;          /* bytes an element in the file */
     int32_t rank;
     int64_t shape[CELLGATE_MAX_RANK];
     int swapped; /* elements are big-endian */
@@ -55,10 +67,29 @@ cellgate_status cg_npy_parse_header(const char *text, size_t length,
                                     cellgate_error *error);
 
 /*
+ * Reads as far as the elements, checks that the source has exactly the bytes
+ * that they take, and fills dtype, rank and shape of *whole; the offset of the
+ * first element goes to *offset.
+ */
+cellgate_status cg_npy_open(const cg_npy_source *source, cg_npy_header *header,
+                            cellgate_tensor *whole, uint64_t *offset,
+                            cellgate_error *error);
+
+/*
+ * Turns `count` elements as they lie in the file, at the end of `memory`, into
+ * elements of header->dtype that fill it. OUT_OF_RANGE: an integer that does
+ * not fit in int64; its index is `first` and on.
+ */
+cellgate_status cg_npy_decode(const cg_npy_header *header, const char *where,
+                              void *memory, size_t count, uint64_t first,
+                              cellgate_error *error);
+
+/*
  * Reads one array: checks that the source has exactly the bytes its header
  * asks for, and only then allocates. The result is dense, row-major and in this
  * machine's byte order; tensor->data is aligned to CG_TENSOR_ALIGNMENT and the
- * caller's to free(). The source is left at its end.
+ * caller's to free(). The source is left at its end. Integers that are widened
+ * may be OUT_OF_RANGE.
  */
 cellgate_status cg_npy_read(const cg_npy_source *source,
                             cellgate_tensor *tensor, cellgate_error *error);

@@ -12,14 +12,25 @@
 static const struct {
     char code[3];
     int32_t dtype;
+    cg_npy_stored stored;
 } CODES[] = {
-    { "f2", CELLGATE_F16 },  { "f4", CELLGATE_F32 }, { "f8", CELLGATE_F64 },
-    { "i4", CELLGATE_I32 },  { "i8", CELLGATE_I64 }, { "u1", CELLGATE_U8 },
-    { "b1", CELLGATE_BOOL },
+    { "f2", CELLGATE_F16, CG_NPY_AS_IS },
+    { "f4", CELLGATE_F32, CG_NPY_AS_IS },
+    { "f8", CELLGATE_F64, CG_NPY_AS_IS },
+    { "i4", CELLGATE_I32, CG_NPY_AS_IS },
+    { "i8", CELLGATE_I64, CG_NPY_AS_IS },
+    { "u1", CELLGATE_U8, CG_NPY_AS_IS },
+    { "b1", CELLGATE_BOOL, CG_NPY_AS_IS },
+    /* Not written, so they come after those that are. */
+    { "i1", CELLGATE_I32, CG_NPY_I8 },
+    { "i2", CELLGATE_I32, CG_NPY_I16 },
+    { "u2", CELLGATE_I32, CG_NPY_U16 },
+    { "u4", CELLGATE_I64, CG_NPY_U32 },
+    { "u8", CELLGATE_I64, CG_NPY_U64 },
 };
 
 #define CODE_COUNT (sizeof CODES / sizeof CODES[0])
-#define DTYPES_TAKEN "float16, 32 or 64, int32 or 64, uint8 or bool"
+#define DTYPES_TAKEN "float16, 32 or 64, int8 to 64, uint8 to 64 or bool"
 
 /* ---- Parsing ----------------------------------------------------------- */
 
@@ -116,12 +127,15 @@ static cellgate_status parse_descr(parser *in, cg_npy_header *header)
     if (status != CELLGATE_OK)
         return status;
     for (size_t i = 0; length == 3 && i < CODE_COUNT; i++) {
-        int single = cellgate_dtype_size(CODES[i].dtype) == 1;
+        size_t item = (size_t)(CODES[i].code[1] - '0');
+        int single = item == 1;
         if (memcmp(text + 1, CODES[i].code, 2) != 0)
             continue;
         if (text[0] != '<' && text[0] != '>' && !(text[0] == '|' && single))
             break;
         header->dtype = CODES[i].dtype;
+        header->stored = CODES[i].stored;
+        header->item = item;
         header->swapped = text[0] == '>' && !single;
         return CELLGATE_OK;
     }
@@ -294,7 +308,7 @@ size_t cg_npy_format_header(const cellgate_tensor *tensor, char *bytes)
     size_t length, total;
 
     for (size_t i = 0; i < CODE_COUNT; i++)
-        if (CODES[i].dtype == tensor->dtype)
+        if (CODES[i].dtype == tensor->dtype && CODES[i].stored == CG_NPY_AS_IS)
             code = CODES[i].code;
     if (code == NULL)
         return 0;

@@ -88,6 +88,10 @@ static void each_dtype(void **state)
         { "<i8", CELLGATE_I64, 0 }, { ">i8", CELLGATE_I64, 1 },
         { "|u1", CELLGATE_U8, 0 },  { "|b1", CELLGATE_BOOL, 0 },
         { ">u1", CELLGATE_U8, 0 },  { "<b1", CELLGATE_BOOL, 0 },
+        { "|i1", CELLGATE_I32, 0 }, { ">i1", CELLGATE_I32, 0 },
+        { "<i2", CELLGATE_I32, 0 }, { ">i2", CELLGATE_I32, 1 },
+        { "<u2", CELLGATE_I32, 0 }, { ">u4", CELLGATE_I64, 1 },
+        { "<u8", CELLGATE_I64, 0 },
     };
 
     (void)state;
@@ -197,7 +201,7 @@ static void malformed_shapes(void **state)
 static void what_is_not_taken(void **state)
 {
     static const char *const descrs[] = {
-        "'<i2'", "'<u4'", "'<c8'", "'<U3'",  "'|S3'", "'<M8[D]'", "'f4'",
+        "'|i2'", "'<i3'", "'<c8'", "'<U3'",  "'|S3'", "'<M8[D]'", "'f4'",
         "'=f4'", "'|f4'", "''",    "'<f16'", "'<V2'", "'<f44'",
     };
 
