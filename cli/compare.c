@@ -10,9 +10,8 @@
 #include "cli/compare.h"
 #include "cli/source.h"
 
-static cellgate_status find_output(const cellgate_model *model,
-                                   const char *name, size_t *index,
-                                   cellgate_error *error)
+cellgate_status cli_find_output(const cellgate_model *model, const char *name,
+                                size_t *index, cellgate_error *error)
 {
     cellgate_value_info info = { .struct_size = sizeof info };
 
@@ -35,19 +34,21 @@ static bool same_shape(const cellgate_tensor *a, const cellgate_tensor *b)
     return a->rank == b->rank;
 }
 
-static cellgate_status wrong_shape(const cli_source *source, const char *name,
-                                   const cellgate_tensor *output,
-                                   const cellgate_tensor *expected,
-                                   cellgate_error *error)
+cellgate_status cli_compare_check(const char *file, const char *name,
+                                  const cellgate_tensor *output,
+                                  const cellgate_tensor *expected,
+                                  cellgate_error *error)
 {
     char got[160], wanted[160];
 
+    if (same_shape(output, expected))
+        return CELLGATE_OK;
     cli_shape_text(got, sizeof got, output->rank, output->shape);
     cli_shape_text(wanted, sizeof wanted, expected->rank, expected->shape);
     return cli_error(error, CELLGATE_BAD_SHAPE,
                      "%s: the array has shape %s; output '%s', which is to be "
                      "compared with it, has %s",
-                     source->file, wanted, name, got);
+                     file, wanted, name, got);
 }
 
 static double difference(double output, double expected)
@@ -59,23 +60,29 @@ static double difference(double output, double expected)
     return output == expected ? 0 : fabs(output - expected);
 }
 
-static cli_comparison compare_tensors(const cellgate_tensor *output,
-                                      const cellgate_tensor *expected)
+void cli_compare_tensors(const cellgate_tensor *output,
+                         const cellgate_tensor *expected,
+                         cli_comparison *result)
 {
-    cli_comparison result = { 0 };
     size_t i, count = cli_tensor_count(output);
 
     for (i = 0; i < count; i++) {
         double value = cli_tensor_value(expected, i);
 
-        result.largest = fmax(result.largest,
-                              difference(cli_tensor_value(output, i), value));
+        result->largest = fmax(result->largest,
+                               difference(cli_tensor_value(output, i), value));
         if (!isnan(value))
-            result.magnitude = fmax(result.magnitude, fabs(value));
+            result->magnitude = fmax(result->magnitude, fabs(value));
     }
-    if (result.largest > 0)
-        result.relative = result.largest / result.magnitude;
-    return result;
+    if (result->largest > 0)
+        result->relative = result->largest / result->magnitude;
+}
+
+void cli_compare_keep_worst(const cli_comparison *comparison,
+                            cli_comparison *worst)
+{
+    if (!(comparison->relative <= worst->relative) || worst->magnitude == 0)
+        *worst = *comparison;
 }
 
 static cellgate_status compare_one(const cellgate_model *model,
@@ -85,7 +92,7 @@ static cellgate_status compare_one(const cellgate_model *model,
 {
     cellgate_value_info info = { .struct_size = sizeof info };
     cellgate_tensor expected = { .struct_size = sizeof expected };
-    cli_comparison comparison;
+    cli_comparison comparison = { 0 };
     cli_source source;
     cellgate_status status;
 
@@ -93,7 +100,7 @@ static cellgate_status compare_one(const cellgate_model *model,
     if (status != CELLGATE_OK)
         return status;
     if (source.name != NULL)
-        status = find_output(model, source.name, &place, error);
+        status = cli_find_output(model, source.name, &place, error);
     if (status == CELLGATE_OK &&
         cellgate_model_output_get(model, place, &info) != CELLGATE_OK)
         status =
@@ -102,13 +109,12 @@ static cellgate_status compare_one(const cellgate_model *model,
                       source.file);
     if (status == CELLGATE_OK)
         status = cli_source_tensor(&source, info.name, &expected, error);
-    if (status == CELLGATE_OK && !same_shape(&outputs[place], &expected))
-        status =
-            wrong_shape(&source, info.name, &outputs[place], &expected, error);
+    if (status == CELLGATE_OK)
+        status = cli_compare_check(source.file, info.name, &outputs[place],
+                                   &expected, error);
     if (status == CELLGATE_OK) {
-        comparison = compare_tensors(&outputs[place], &expected);
-        if (!(comparison.relative <= worst->relative) || worst->magnitude == 0)
-            *worst = comparison;
+        cli_compare_tensors(&outputs[place], &expected, &comparison);
+        cli_compare_keep_worst(&comparison, worst);
     }
     cli_source_finish(&source);
     return status;

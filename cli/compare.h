@@ -20,4 +20,22 @@ cellgate_status cli_compare(const cellgate_model *model,
                             const cellgate_tensor *outputs, char *const *list,
                             cli_comparison *worst, cellgate_error *error);
 
+/* The parts of it, for arrays that are compared in pieces: */
+
+/* The model output of that name; INVALID lists those that there are. */
+cellgate_status cli_find_output(const cellgate_model *model, const char *name,
+                                size_t *index, cellgate_error *error);
+/* BAD_SHAPE: the array in the file has another shape than the output. */
+cellgate_status cli_compare_check(const char *file, const char *name,
+                                  const cellgate_tensor *output,
+                                  const cellgate_tensor *expected,
+                                  cellgate_error *error);
+/* Adds tensors of one shape to a comparison, which is all zeros at first. */
+void cli_compare_tensors(const cellgate_tensor *output,
+                         const cellgate_tensor *expected,
+                         cli_comparison *result);
+/* Of the outputs of a model; *worst is all zeros at first. */
+void cli_compare_keep_worst(const cli_comparison *comparison,
+                            cli_comparison *worst);
+
 #endif

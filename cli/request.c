@@ -8,8 +8,9 @@
 
 #include "cli/command.h"
 #include "cli/request.h"
+#include "cli/valid.h"
 
-static size_t list_length(char *const *list)
+size_t cli_list_length(char *const *list)
 {
     size_t count = 0;
 
@@ -18,8 +19,8 @@ static size_t list_length(char *const *list)
     return count;
 }
 
-static cellgate_status find_input(const cellgate_model *model, const char *name,
-                                  size_t *index, cellgate_error *error)
+cellgate_status cli_find_input(const cellgate_model *model, const char *name,
+                               size_t *index, cellgate_error *error)
 {
     cellgate_value_info info = { .struct_size = sizeof info };
     size_t i;
@@ -62,7 +63,7 @@ static cellgate_status place(const cli_request *request,
                              cellgate_error *error)
 {
     if (source->name != NULL)
-        return find_input(request->model, source->name, index, error);
+        return cli_find_input(request->model, source->name, index, error);
     for (*index = 0; *index < request->request.input_count; ++*index)
         if (request->inputs[*index].tensor.data == NULL)
             return CELLGATE_OK;
@@ -115,72 +116,6 @@ static cellgate_status check_complete(const cli_request *request,
 
 /* ---- Lengths and masks -------------------------------------------------- */
 
-/* The run checks them against the number of steps. */
-static cellgate_status to_lengths(const cellgate_tensor *tensor,
-                                  const char *file, int32_t **lengths,
-                                  cellgate_error *error)
-{
-    size_t i, count = cli_tensor_count(tensor);
-    int32_t *made = malloc((count + 1) * sizeof *made);
-
-    if (made == NULL)
-        return cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
-    for (i = 0; i < count; i++) {
-        double value = cli_tensor_value(tensor, i);
-
-        if (!(value >= 0 && value <= INT32_MAX) || value != (int32_t)value) {
-            free(made);
-            return cli_error(error, CELLGATE_OUT_OF_RANGE,
-                             "%s: the length of row %zu is %.9g; it must be a "
-                             "number of steps",
-                             file, i, value);
-        }
-        made[i] = (int32_t)value;
-    }
-    *lengths = made;
-    return CELLGATE_OK;
-}
-
-static cellgate_status to_mask(const cellgate_tensor *tensor, uint8_t **mask,
-                               cellgate_error *error)
-{
-    size_t i, count = cli_tensor_count(tensor);
-
-    *mask = malloc(count + 1);
-    if (*mask == NULL)
-        return cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
-    for (i = 0; i < count; i++)
-        (*mask)[i] = cli_tensor_value(tensor, i) != 0;
-    return CELLGATE_OK;
-}
-
-static cellgate_status check_extent(const char *file,
-                                    const cellgate_tensor *given,
-                                    const cellgate_tensor *input, int32_t rank,
-                                    const char *what, cellgate_error *error)
-{
-    char got[160], whole[160], wanted[160];
-    int32_t axis;
-    bool fits = given->rank == rank && input->rank >= rank;
-
-    for (axis = 0; fits && axis < rank; axis++)
-        fits = given->shape[axis] == input->shape[axis];
-    if (fits)
-        return CELLGATE_OK;
-    cli_shape_text(got, sizeof got, given->rank, given->shape);
-    cli_shape_text(whole, sizeof whole, input->rank, input->shape);
-    if (input->rank < rank)
-        return cli_error(error, CELLGATE_BAD_SHAPE,
-                         "%s: %s cannot be given for an input of shape %s, "
-                         "which has no steps",
-                         file, what, whole);
-    cli_shape_text(wanted, sizeof wanted, rank, input->shape);
-    return cli_error(error, CELLGATE_BAD_SHAPE,
-                     "%s: %s of shape %s for an input of shape %s; it must be "
-                     "%s",
-                     file, what, got, whole, wanted);
-}
-
 static cellgate_status take_valid(cli_request *request, const char *text,
                                   bool is_mask, cellgate_error *error)
 {
@@ -194,24 +129,24 @@ static cellgate_status take_valid(cli_request *request, const char *text,
     if (status != CELLGATE_OK)
         return status;
     if (source.name != NULL)
-        status = find_input(request->model, source.name, &index, error);
+        status = cli_find_input(request->model, source.name, &index, error);
     if (status == CELLGATE_OK)
         status = cli_source_tensor(&source, is_mask ? "mask" : "lengths",
                                    &tensor, error);
     if (status == CELLGATE_OK)
-        status =
-            check_extent(source.file, &tensor, &request->inputs[index].tensor,
-                         is_mask ? 2 : 1, what, error);
+        status = cli_valid_check(source.file, &tensor,
+                                 &request->inputs[index].tensor,
+                                 is_mask ? 2 : 1, what, error);
     if (status == CELLGATE_OK &&
         (request->lengths[index] != NULL || request->masks[index] != NULL))
         status =
             cli_error(error, CELLGATE_INVALID,
                       "give lengths or a mask for an input, and only once");
     if (status == CELLGATE_OK && is_mask)
-        status = to_mask(&tensor, &request->masks[index], error);
+        status = cli_valid_mask(&tensor, &request->masks[index], error);
     else if (status == CELLGATE_OK)
-        status =
-            to_lengths(&tensor, source.file, &request->lengths[index], error);
+        status = cli_valid_lengths(&tensor, source.file, 0,
+                                   &request->lengths[index], error);
     request->inputs[index].mask = request->masks[index];
     request->inputs[index].lengths = request->lengths[index];
     cli_source_finish(&source);
@@ -220,12 +155,15 @@ static cellgate_status take_valid(cli_request *request, const char *text,
 
 /* ---- All of it ---------------------------------------------------------- */
 
-static cellgate_status allocate(cli_request *request, size_t sources,
-                                cellgate_error *error)
+cellgate_status cli_request_allocate(cli_request *request,
+                                     const cellgate_model *model,
+                                     size_t sources, cellgate_error *error)
 {
-    size_t i, inputs = cellgate_model_input_count(request->model);
-    size_t outputs = cellgate_model_output_count(request->model);
+    size_t i, inputs = cellgate_model_input_count(model);
+    size_t outputs = cellgate_model_output_count(model);
 
+    memset(request, 0, sizeof *request);
+    request->model = model;
     request->inputs = calloc(inputs + 1, sizeof *request->inputs);
     request->lengths = calloc(inputs + 1, sizeof *request->lengths);
     request->masks = calloc(inputs + 1, sizeof *request->masks);
@@ -259,16 +197,15 @@ cellgate_status cli_request_init(cli_request *request,
     cellgate_status status;
     size_t i;
 
-    memset(request, 0, sizeof *request);
-    request->model = model;
-    status = allocate(request, list_length(inputs), error);
-    for (i = 0; status == CELLGATE_OK && i < list_length(inputs); i++)
+    status =
+        cli_request_allocate(request, model, cli_list_length(inputs), error);
+    for (i = 0; status == CELLGATE_OK && i < cli_list_length(inputs); i++)
         status = take_input(request, inputs[i], error);
     if (status == CELLGATE_OK)
         status = check_complete(request, error);
-    for (i = 0; status == CELLGATE_OK && i < list_length(lengths); i++)
+    for (i = 0; status == CELLGATE_OK && i < cli_list_length(lengths); i++)
         status = take_valid(request, lengths[i], false, error);
-    for (i = 0; status == CELLGATE_OK && i < list_length(masks); i++)
+    for (i = 0; status == CELLGATE_OK && i < cli_list_length(masks); i++)
         status = take_valid(request, masks[i], true, error);
     if (status != CELLGATE_OK)
         cli_request_finish(request);

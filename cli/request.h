@@ -20,6 +20,18 @@ typedef struct cli_request {
     uint8_t **masks;
 } cli_request;
 
+/* Empty inputs and outputs, room for so many sources. cli_request_finish()
+   after a failure too. */
+cellgate_status cli_request_allocate(cli_request *request,
+                                     const cellgate_model *model,
+                                     size_t sources, cellgate_error *error);
+
+/* How many texts a NULL-terminated list has; none for NULL. */
+size_t cli_list_length(char *const *list);
+/* The model input of that name; INVALID lists those that there are. */
+cellgate_status cli_find_input(const cellgate_model *model, const char *name,
+                               size_t *index, cellgate_error *error);
+
 /*
  * Each list is NULL-terminated, or NULL: [NAME=]FILE[:ARRAY] texts for inputs,
  * lengths and masks. Without NAME, inputs are taken in the model's order, and

@@ -11,8 +11,8 @@
 #include "cli/source.h"
 
 /* A file's name may hold '=' and ':', so what exists is taken whole. */
-static cellgate_status split(cli_source *source, const char *text,
-                             cellgate_error *error)
+cellgate_status cli_source_split(cli_source *source, const char *text,
+                                 cellgate_error *error)
 {
     const char *equals = strchr(text, '=');
     const char *slash = strchr(text, '/');
@@ -44,7 +44,7 @@ cellgate_status cli_source_init(cli_source *source, const char *text,
     cellgate_status status;
 
     memset(source, 0, sizeof *source);
-    status = split(source, text, error);
+    status = cli_source_split(source, text, error);
     if (status == CELLGATE_OK)
         status = cellgate_arrays_read(source->file, &source->arrays, error);
     if (status != CELLGATE_OK)

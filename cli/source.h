@@ -15,6 +15,9 @@ typedef struct cli_source {
     cellgate_arrays *arrays;
 } cli_source;
 
+/* Splits the text, into a source that is all zeros, and reads nothing. */
+cellgate_status cli_source_split(cli_source *source, const char *text,
+                                 cellgate_error *error);
 /* Splits the text and reads the file. The caller finishes the source. */
 cellgate_status cli_source_init(cli_source *source, const char *text,
                                 cellgate_error *error);
