@@ -101,17 +101,46 @@ static void keep_failure(cg_candidate *candidate, const cellgate_error *cause)
              (int)sizeof candidate->failure - 1, why);
 }
 
+/* Once; the session's mutex is held. */
+static cellgate_status open_engine(cg_candidate *candidate,
+                                   cellgate_error *error)
+{
+    const cellgate_device_description *description;
+    cg_engine *engine = &candidate->engine;
+    cellgate_status status = CELLGATE_OK;
+
+    if (candidate->device == NULL || candidate->opened)
+        return CELLGATE_OK;
+    status = cg_device_usable(candidate->device, error);
+    if (status == CELLGATE_OK)
+        status = cg_device_open(candidate->device, &engine->ops,
+                                &engine->handle, error);
+    if (status != CELLGATE_OK)
+        return status;
+    description = cg_device_description_get(candidate->device);
+    engine->device = candidate->device;
+    engine->flags = description->flags;
+    engine->staged = (description->flags & CELLGATE_DEVICE_ON_CALLER) == 0;
+    engine->queue_depth =
+        description->queue_depth > 0 ? description->queue_depth : 1;
+    candidate->opened = true;
+    return CELLGATE_OK;
+}
+
 static cellgate_status make_placement(cellgate_session *session, size_t index)
 {
     cg_candidate *candidate = &session->candidates[index];
     cellgate_error cause = CELLGATE_ERROR_INIT;
     char reason[1024];
-    cellgate_status status;
+    cellgate_status status = open_engine(candidate, &cause);
 
     choice_text(session, index, reason, sizeof reason);
-    status = cg_placement_create(&session->graph, candidate->device,
-                                 session->variant, reason, session->watchdog,
-                                 &candidate->placement, &cause);
+    if (status == CELLGATE_OK)
+        status = cg_placement_create(
+            &session->pool,
+            candidate->device != NULL ? &candidate->engine : NULL,
+            session->variant, reason, session->watchdog, &candidate->placement,
+            &cause);
     if (status != CELLGATE_OK)
         keep_failure(candidate, &cause);
     if (status != CELLGATE_NO_MEMORY) /* there may be some the next time */
@@ -167,8 +196,11 @@ static void log_fallback(const cellgate_session *session, size_t index,
 
 static bool has_variant(const cg_placement *placement, const char *name)
 {
-    for (size_t at = 0; at < placement->segments.count; at++)
-        if (strcmp(placement->segments.segments[at]->variant.name, name) == 0)
+    const cg_partition *partition = &placement->partitions[0];
+
+    for (size_t at = 0; at < partition->count; at++)
+        if (partition->parts[at].segment != NULL &&
+            strcmp(partition->parts[at].segment->variant.name, name) == 0)
             return true;
     return false;
 }

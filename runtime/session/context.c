@@ -19,9 +19,9 @@ static bool context_allocate(cg_context *context, const cg_graph *graph)
            context->states != NULL;
 }
 
-cellgate_status cg_context_create(const cg_graph *graph,
-                                  const cg_engine *engine, bool staged,
-                                  cg_context **context, cellgate_error *error)
+cellgate_status cg_context_create(const cg_graph *graph, bool staged,
+                                  const cg_engine *pinned, cg_context **context,
+                                  cellgate_error *error)
 {
     cg_context *made = calloc(1, sizeof *made);
     cellgate_status status = CELLGATE_OK;
@@ -31,10 +31,9 @@ cellgate_status cg_context_create(const cg_graph *graph,
                                "no memory for one more request at a time");
     if (status == CELLGATE_OK) {
         made->graph = graph;
-        made->engine = engine;
-        if (staged && engine->ops->host_allocate != NULL &&
-            engine->ops->host_release != NULL)
-            made->arena.pinned = engine;
+        if (pinned != NULL && pinned->ops->host_allocate != NULL &&
+            pinned->ops->host_release != NULL)
+            made->arena.pinned = pinned;
         if (staged)
             status = cg_worker_create(&made->worker, error);
     }
@@ -52,7 +51,8 @@ void cg_context_drop_plans(cg_context *context)
         cg_plan_set *set = &context->plans[at];
 
         while (set->count > 0)
-            context->engine->ops->plan_destroy(set->entries[--set->count].plan);
+            set->segment->engine->ops->plan_destroy(
+                set->entries[--set->count].plan);
     }
 }
 

@@ -48,7 +48,6 @@ typedef struct cg_lstm_memory {
 typedef struct cg_context {
     struct cg_context *next; /* in the list of idle ones */
     const cg_graph *graph;
-    const cg_engine *engine; /* NULL: host ops only */
     cg_arena arena;
     void **buffers;        /* by value number, as cg_host_run() takes them */
     cg_shape *shapes;      /* likewise */
@@ -63,10 +62,11 @@ typedef struct cg_context {
     cg_flight flight;
 } cg_context;
 
-/* `staged`: the device runs on a worker, over memory of the context. */
-cellgate_status cg_context_create(const cg_graph *graph,
-                                  const cg_engine *engine, bool staged,
-                                  cg_context **context, cellgate_error *error);
+/* `staged`: some device runs on a worker, over memory of the context, which is
+   of `pinned`'s kind where that offers one (NULL: ordinary memory). */
+cellgate_status cg_context_create(const cg_graph *graph, bool staged,
+                                  const cg_engine *pinned, cg_context **context,
+                                  cellgate_error *error);
 /* Not for one whose worker has been abandoned. */
 void cg_context_destroy(cg_context *context);
 

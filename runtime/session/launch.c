@@ -43,20 +43,21 @@ static void flight_init(cg_flight *flight, const cg_engine *engine,
     flight->error.struct_size = sizeof flight->error;
 }
 
-static cellgate_status hung(cg_call *call, cellgate_error *error)
+static cellgate_status hung(cg_call *call, const cg_segment *segment,
+                            cellgate_error *error)
 {
+    cg_device *device = segment->engine->device;
     char reason[160];
 
     snprintf(reason, sizeof reason,
              "a run did not end within %g s ([scheduler] watchdog)",
              call->placement->watchdog);
-    cg_device_quarantine(call->placement->engine.device, CELLGATE_TIMEOUT,
-                         reason);
+    cg_device_quarantine(device, CELLGATE_TIMEOUT, reason);
     cg_placement_abandon(call->placement, call->context);
     call->context = NULL;
     return cellgate_fail(error, CELLGATE_TIMEOUT,
                          "device '%s': %s; it is out of service now",
-                         cg_placement_name(call->placement), reason);
+                         cg_device_name(device), reason);
 }
 
 static cellgate_status landed(cg_call *call, const cg_segment *segment,
@@ -80,10 +81,10 @@ static cellgate_status landed(cg_call *call, const cg_segment *segment,
         return CELLGATE_OK;
     flight->error.text[sizeof flight->error.text - 1] = '\0';
     if (flight->status == CELLGATE_DEVICE_LOST)
-        cg_device_quarantine(call->placement->engine.device,
-                             CELLGATE_DEVICE_LOST, flight->error.text);
+        cg_device_quarantine(segment->engine->device, CELLGATE_DEVICE_LOST,
+                             flight->error.text);
     cellgate_fail(error, flight->status, "device '%s', segment %s: %s",
-                  cg_placement_name(call->placement), segment->names,
+                  cg_device_name(segment->engine->device), segment->names,
                   flight->error.text);
     if (error != NULL)
         error->vendor_code = flight->error.vendor_code;
@@ -95,7 +96,7 @@ cellgate_status cg_call_launch(cg_call *call, const cg_segment *segment,
                                cellgate_error *error)
 {
     cg_context *context = call->context;
-    cg_device *device = call->placement->engine.device;
+    cg_device *device = segment->engine->device;
     uint32_t threads = segment->variant.threads;
     double start = cg_seconds();
     cellgate_plan *plan;
@@ -109,14 +110,14 @@ cellgate_status cg_call_launch(cg_call *call, const cg_segment *segment,
                              "it was lost while a run was planned");
     if (status != CELLGATE_OK)
         return status;
-    flight_init(&context->flight, &call->placement->engine, plan);
+    flight_init(&context->flight, segment->engine, plan);
     cg_device_threads_acquire(device, threads);
     call->times.wait += cg_seconds() - start;
-    if (context->worker != NULL)
+    if (segment->engine->staged)
         ended = cg_worker_run(context->worker, fly, &context->flight,
                               call->placement->watchdog);
     else
         fly(&context->flight);
     cg_device_threads_release(device, threads);
-    return ended ? landed(call, segment, error) : hung(call, error);
+    return ended ? landed(call, segment, error) : hung(call, segment, error);
 }

@@ -133,12 +133,13 @@ static void list_variants(const cg_placement *placement, list *names)
     cellgate_error end = CELLGATE_ERROR_INIT; /* a plugin's error is not NULL */
     cellgate_variant variant;
 
-    for (size_t at = 0; at < placement->segments.count; at++) {
-        const cg_segment *segment = placement->segments.segments[at];
+    for (size_t at = 0; at < placement->partitions[0].count; at++) {
+        const cg_segment *segment = placement->partitions[0].parts[at].segment;
         uint32_t index = 0;
 
-        while (cg_segment_variant(segment, NULL, index++, &variant, &end) ==
-               CELLGATE_OK)
+        while (segment != NULL &&
+               cg_segment_variant(segment, NULL, index++, &variant, &end) ==
+                   CELLGATE_OK)
             list_variant(segment, &variant, names);
     }
 }

@@ -9,9 +9,8 @@
 /* A partition under construction. */
 typedef struct cutter {
     cg_partition *partition;
-    const cg_engine *engine;
+    const cg_chooser *chooser;
     const char *host_reason;
-    cg_segment_list *list;
     cg_cutting cutting;
     size_t *nodes; /* scratch: one chain */
     cellgate_error *error;
@@ -39,82 +38,6 @@ static void find_absent(bool *present, const cg_graph *graph, bool masked)
     for (size_t at = 0; at < graph->node_count; at++)
         if (cg_graph_lacks(&graph->nodes[at], present, false))
             present[graph->nodes[at].outputs[0]] = false;
-}
-
-/* ---- Segments ---------------------------------------------------------- */
-
-static cg_segment *find_segment(const cg_segment_list *list,
-                                const size_t *nodes, size_t count)
-{
-    for (size_t at = 0; at < list->count; at++) {
-        cg_segment *segment = list->segments[at];
-
-        if (segment->node_count == count &&
-            memcmp(segment->nodes, nodes, count * sizeof *nodes) == 0)
-            return segment;
-    }
-    return NULL;
-}
-
-static cellgate_status add_segment(cg_segment_list *list, cg_segment *segment,
-                                   cellgate_error *error)
-{
-    if (list->count == list->capacity) {
-        size_t capacity = 2 * list->capacity + 8;
-        cg_segment **grown = realloc(list->segments, capacity * sizeof *grown);
-
-        if (grown == NULL)
-            return no_memory(error);
-        list->segments = grown;
-        list->capacity = capacity;
-    }
-    segment->index = list->count;
-    list->segments[list->count++] = segment;
-    return CELLGATE_OK;
-}
-
-void cg_segment_list_finish(cg_segment_list *list)
-{
-    for (size_t at = 0; at < list->count; at++)
-        cg_segment_destroy(list->segments[at]);
-    free(list->segments);
-    memset(list, 0, sizeof *list);
-}
-
-/* Notes why a chain stops before a node that the rules would have let in. */
-static cellgate_status note_cut(cg_segment *segment, const cg_graph *graph,
-                                size_t refused, const cellgate_error *reason,
-                                cellgate_error *error)
-{
-    const char *name = graph->nodes[refused].name;
-    size_t size = strlen(name) + strlen(reason->text) + 32;
-    char *text = malloc(size);
-
-    if (text == NULL)
-        return no_memory(error);
-    snprintf(text, size, "not together with %s: %s", name, reason->text);
-    free(segment->reason);
-    segment->reason = text;
-    return CELLGATE_OK;
-}
-
-static cellgate_status segment_for(cutter *work, size_t count,
-                                   cg_segment **segment,
-                                   cellgate_error *refusal)
-{
-    cellgate_status status;
-
-    *segment = find_segment(work->list, work->nodes, count);
-    if (*segment != NULL)
-        return CELLGATE_OK;
-    status = cg_segment_create(work->cutting.graph, work->engine, work->nodes,
-                               count, segment, refusal);
-    if (status != CELLGATE_OK)
-        return status;
-    status = add_segment(work->list, *segment, refusal);
-    if (status != CELLGATE_OK)
-        cg_segment_destroy(*segment);
-    return status;
 }
 
 /* ---- Parts ------------------------------------------------------------- */
@@ -148,35 +71,25 @@ static cellgate_status add_host_part(cutter *work, size_t node,
     return CELLGATE_OK;
 }
 
-/* The longest chain that the device takes; the node alone on the host if it
-   does not even take that. */
 static cellgate_status add_chain(cutter *work, size_t start)
 {
     cg_partition *partition = work->partition;
-    cellgate_error refusal = CELLGATE_ERROR_INIT, cut = CELLGATE_ERROR_INIT;
-    size_t longest = cg_chain_longest(&work->cutting, start, work->nodes);
+    const size_t longest = cg_chain_longest(&work->cutting, start, work->nodes);
     cg_part *part = &partition->parts[partition->count];
-    cellgate_status status = CELLGATE_UNSUPPORTED;
-    cg_segment *segment = NULL;
-    size_t before = work->list->count, count;
+    cg_choice choice = { .segment = NULL };
+    cellgate_status status = work->chooser->choose(
+        work->chooser->context, work->nodes, longest, &choice, work->error);
 
-    for (count = longest; count > 0; count--) {
-        status = segment_for(work, count, &segment, &refusal);
-        if (status != CELLGATE_UNSUPPORTED)
-            break;
-        cut = count > 1 ? refusal : cut;
-    }
-    if (status == CELLGATE_UNSUPPORTED)
-        return add_host_part(work, start, refusal.text);
-    /* One that was there already is in use, and so is its reason. */
-    if (status == CELLGATE_OK && count < longest && work->list->count > before)
-        status = note_cut(segment, work->cutting.graph, work->nodes[count],
-                          &cut, &refusal);
     if (status != CELLGATE_OK)
-        return cellgate_fail(work->error, status, "%s", refusal.text);
-    part->segment = segment;
+        return status;
+    if (choice.segment == NULL)
+        return add_host_part(work, start, choice.reason);
+    part->reason = strdup(choice.reason);
+    if (part->reason == NULL)
+        return no_memory(work->error);
+    part->segment = choice.segment;
     part->node = start;
-    join(work, part, segment);
+    join(work, part, choice.segment);
     partition->count++;
     return CELLGATE_OK;
 }
@@ -185,7 +98,7 @@ static cellgate_status add_part(cutter *work, size_t node)
 {
     const cg_node *at = &work->cutting.graph->nodes[node];
 
-    if (work->engine == NULL)
+    if (work->chooser == NULL)
         return add_host_part(work, node, work->host_reason);
     if (!cg_segment_takes(at->kind))
         return add_host_part(work, node,
@@ -278,15 +191,16 @@ static cellgate_status cut(cutter *work)
 
 cellgate_status cg_partition_init(cg_partition *partition,
                                   const cg_graph *graph,
-                                  const cg_engine *engine,
+                                  const cg_chooser *chooser,
                                   const char *host_reason, bool masked,
-                                  cg_segment_list *list, cellgate_error *error)
+                                  cellgate_error *error)
 {
     size_t count = graph->node_count + 1;
-    cutter work = {
-        partition, engine, host_reason, list, { graph, NULL, NULL, NULL },
-        NULL,      error
-    };
+    cutter work = { .partition = partition,
+                    .chooser = chooser,
+                    .host_reason = host_reason,
+                    .cutting = { .graph = graph },
+                    .error = error };
     cellgate_status status;
 
     memset(partition, 0, sizeof *partition);

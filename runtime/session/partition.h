@@ -9,13 +9,15 @@
 #ifndef CELLGATE_RUNTIME_SESSION_PARTITION_H
 #define CELLGATE_RUNTIME_SESSION_PARTITION_H
 
-#include "runtime/session/segment.h"
+#include "runtime/session/chain.h"
+#include "runtime/session/pool.h"
 
 typedef struct cg_part {
     cg_segment *segment; /* NULL: a host op */
     size_t node;         /* of the host op, or first of the segment */
     int32_t mask;        /* of a segment's LSTMs, or CG_NO_VALUE */
-    char *reason;        /* of a host op: why not on the device */
+    char *reason;        /* of a host op: why not on a device; of a segment:
+                            why it ends where it does, "" if nothing is odd */
 } cg_part;
 
 typedef struct cg_partition {
@@ -25,25 +27,48 @@ typedef struct cg_partition {
                       requests do not give */
 } cg_partition;
 
-/* The segments made so far, so that partitions share those they agree on. */
-typedef struct cg_segment_list {
-    cg_segment **segments;
-    size_t count, capacity;
-} cg_segment_list;
-
-void cg_segment_list_finish(cg_segment_list *list);
+/* What is done with the beginning of a chain. */
+typedef struct cg_choice {
+    cg_segment *segment; /* NULL: its first node runs on the host */
+    char reason[640];    /* as a part's */
+} cg_choice;
 
 /*
- * `engine` NULL: every part is a host op, because of `host_reason`. `masked`:
- * for requests that give masks. New segments are added to *list, which owns
- * them; they aren't prepared yet. What the device refuses becomes a host op
- * with the reason; another failure of the device is returned.
+ * Decides for nodes[0 .. longest), a chain as long as the rules of the graph
+ * allow: how much of it becomes one segment, and on which device. A failure of
+ * a device ends the making of the partition.
+ */
+typedef struct cg_chooser {
+    cellgate_status (*choose)(void *context, const size_t *nodes,
+                              size_t longest, cg_choice *choice,
+                              cellgate_error *error);
+    void *context;
+} cg_chooser;
+
+/*
+ * `chooser` NULL: every part is a host op, because of `host_reason`. `masked`:
+ * for requests that give masks. The segments are their pool's, and aren't
+ * prepared yet.
  */
 cellgate_status cg_partition_init(cg_partition *partition,
                                   const cg_graph *graph,
-                                  const cg_engine *engine,
+                                  const cg_chooser *chooser,
                                   const char *host_reason, bool masked,
-                                  cg_segment_list *list, cellgate_error *error);
+                                  cellgate_error *error);
 void cg_partition_finish(cg_partition *partition);
+
+/*
+ * The chooser that asks one device for as much of the chain as it takes, in the
+ * variant of that name, or in its first float32 one.
+ */
+typedef struct cg_greedy {
+    cg_segment_pool *pool;
+    const cg_engine *engine;
+    const char *variant; /* or NULL */
+} cg_greedy;
+
+cellgate_status cg_choose_greedily(void *greedy, const size_t *nodes,
+                                   size_t longest, cg_choice *choice,
+                                   cellgate_error *error);
 
 #endif

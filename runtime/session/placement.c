@@ -7,35 +7,48 @@
 
 const char *cg_placement_name(const cg_placement *placement)
 {
-    return placement->on_host ? "host"
-                              : cg_device_name(placement->engine.device);
+    return cg_placement_on_host(placement)
+               ? "host"
+               : cg_device_name(placement->engines[0]->device);
+}
+
+cellgate_status cg_placement_usable(const cg_placement *placement,
+                                    cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+
+    for (size_t at = 0; status == CELLGATE_OK && at < placement->engine_count;
+         at++)
+        status = cg_device_usable(placement->engines[at]->device, error);
+    return status;
 }
 
 /* ---- Partitions -------------------------------------------------------- */
 
 static cellgate_status prepare_segments(cg_placement *placement,
+                                        const cg_partition *partition,
                                         cellgate_error *error)
 {
-    cg_segment_list *list = &placement->segments;
     cellgate_status status = CELLGATE_OK;
 
-    for (size_t at = 0; status == CELLGATE_OK && at < list->count; at++)
-        status = cg_segment_prepare(list->segments[at], error);
+    for (size_t at = 0; status == CELLGATE_OK && at < partition->count; at++)
+        if (partition->parts[at].segment != NULL)
+            status = cg_segment_pool_prepare(
+                placement->pool, partition->parts[at].segment, error);
     return status;
 }
 
-static cellgate_status make_partition(cg_placement *placement, bool masked,
+static cellgate_status make_partition(cg_placement *placement,
+                                      const cg_chooser *chooser, bool masked,
                                       cellgate_error *error)
 {
     cg_partition *partition = &placement->partitions[masked];
     cellgate_status status = cg_partition_init(
-        partition, placement->graph,
-        placement->on_host ? NULL : &placement->engine, placement->reason,
-        masked, &placement->segments, error);
+        partition, placement->graph, chooser, placement->reason, masked, error);
 
     if (status != CELLGATE_OK)
         return status;
-    status = prepare_segments(placement, error);
+    status = prepare_segments(placement, partition, error);
     if (status != CELLGATE_OK) {
         cg_partition_finish(partition);
         return status;
@@ -43,6 +56,19 @@ static cellgate_status make_partition(cg_placement *placement, bool masked,
     atomic_store_explicit(&placement->ready[masked], true,
                           memory_order_release);
     return CELLGATE_OK;
+}
+
+static cellgate_status make_greedily(cg_placement *placement, bool masked,
+                                     cellgate_error *error)
+{
+    const cg_chooser chooser = { cg_choose_greedily, &placement->greedy };
+
+    if (placement->fixed)
+        return cellgate_fail(error, CELLGATE_INTERNAL,
+                             "this placement is for requests %s masks",
+                             masked ? "without" : "with");
+    return make_partition(
+        placement, placement->engine != NULL ? &chooser : NULL, masked, error);
 }
 
 cellgate_status cg_placement_partition(cg_placement *placement, bool masked,
@@ -56,7 +82,7 @@ cellgate_status cg_placement_partition(cg_placement *placement, bool masked,
         pthread_mutex_lock(&placement->preparing);
         if (!atomic_load_explicit(&placement->ready[masked],
                                   memory_order_relaxed))
-            status = make_partition(placement, masked, error);
+            status = make_greedily(placement, masked, error);
         pthread_mutex_unlock(&placement->preparing);
     }
     if (status == CELLGATE_OK)
@@ -88,9 +114,8 @@ cellgate_status cg_placement_acquire(cg_placement *placement,
         *context = taken;
         return CELLGATE_OK;
     }
-    status = cg_context_create(placement->graph,
-                               placement->on_host ? NULL : &placement->engine,
-                               placement->staged, context, error);
+    status = cg_context_create(placement->graph, placement->staged,
+                               placement->pinned, context, error);
     if (status != CELLGATE_OK) {
         pthread_mutex_lock(&placement->mutex);
         placement->context_count--;
@@ -142,64 +167,109 @@ void cg_placement_drop_plans(cg_placement *placement)
 
 /* ---- Creation ---------------------------------------------------------- */
 
-static cellgate_status open_device(cg_placement *placement, cg_device *device,
-                                   const char *variant, cellgate_error *error)
+static bool has_engine(const cg_placement *placement, const cg_engine *engine)
 {
-    const cellgate_device_description *description;
-    cg_engine *engine = &placement->engine;
-    cellgate_status status = cg_device_usable(device, error);
+    for (size_t at = 0; at < placement->engine_count; at++)
+        if (placement->engines[at] == engine)
+            return true;
+    return false;
+}
 
-    if (status == CELLGATE_OK)
-        status = cg_device_open(device, &engine->ops, &engine->handle, error);
-    if (status != CELLGATE_OK)
-        return status;
-    description = cg_device_description_get(device);
-    engine->device = device;
-    engine->flags = description->flags;
-    engine->variant = variant;
-    placement->staged = (description->flags & CELLGATE_DEVICE_ON_CALLER) == 0;
-    if (placement->staged)
-        placement->context_limit =
-            description->queue_depth > 0 ? description->queue_depth : 1;
+static void add_engine(cg_placement *placement, const cg_engine *engine)
+{
+    if (has_engine(placement, engine))
+        return;
+    placement->engines[placement->engine_count++] = engine;
+    if (!engine->staged)
+        return;
+    placement->staged = true;
+    if (placement->pinned == NULL)
+        placement->pinned = engine;
+    if (placement->context_limit == 0 ||
+        engine->queue_depth < placement->context_limit)
+        placement->context_limit = engine->queue_depth;
+}
+
+/* The device that was asked for counts, even if it got no segment. */
+static cellgate_status list_engines(cg_placement *placement, bool masked,
+                                    cellgate_error *error)
+{
+    const cg_partition *partition = &placement->partitions[masked];
+
+    placement->engines =
+        calloc(partition->count + 1, sizeof(const cg_engine *));
+    if (placement->engines == NULL)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "no memory to place the model on a device");
+    if (placement->engine != NULL)
+        add_engine(placement, placement->engine);
+    for (size_t at = 0; at < partition->count; at++)
+        if (partition->parts[at].segment != NULL)
+            add_engine(placement, partition->parts[at].segment->engine);
     return CELLGATE_OK;
 }
 
-static cellgate_status placement_init(cg_placement *placement,
-                                      cg_device *device, const char *variant,
-                                      cellgate_error *error)
-{
-    const cg_partition *partition;
-    cellgate_status status = CELLGATE_OK;
-
-    placement->on_host = device == NULL;
-    if (device != NULL)
-        status = open_device(placement, device, variant, error);
-    if (status == CELLGATE_OK)
-        status = cg_placement_partition(placement, false, &partition, error);
-    return status;
-}
-
-cellgate_status cg_placement_create(const cg_graph *graph, cg_device *device,
-                                    const char *variant, const char *reason,
-                                    double watchdog, cg_placement **placement,
-                                    cellgate_error *error)
+static cg_placement *placement_new(cg_segment_pool *pool, const char *reason,
+                                   double watchdog, cellgate_error *error)
 {
     cg_placement *made = calloc(1, sizeof *made);
-    cellgate_status status;
 
     if (made != NULL)
         made->reason = strdup(reason);
     if (made == NULL || made->reason == NULL) {
         free(made);
-        return cellgate_fail(error, CELLGATE_NO_MEMORY,
-                             "no memory to place the model on a device");
+        (void)cellgate_fail(error, CELLGATE_NO_MEMORY,
+                            "no memory to place the model on a device");
+        return NULL;
     }
-    made->graph = graph;
+    made->graph = pool->graph;
+    made->pool = pool;
     made->watchdog = watchdog;
     pthread_mutex_init(&made->preparing, NULL);
     pthread_mutex_init(&made->mutex, NULL);
     pthread_cond_init(&made->released, NULL);
-    status = placement_init(made, device, variant, error);
+    return made;
+}
+
+cellgate_status cg_placement_create(cg_segment_pool *pool,
+                                    const cg_engine *engine,
+                                    const char *variant, const char *reason,
+                                    double watchdog, cg_placement **placement,
+                                    cellgate_error *error)
+{
+    cg_placement *made = placement_new(pool, reason, watchdog, error);
+    const cg_partition *partition;
+    cellgate_status status;
+
+    if (made == NULL)
+        return CELLGATE_NO_MEMORY;
+    made->engine = engine;
+    made->greedy = (cg_greedy){ pool, engine, variant };
+    status = cg_placement_partition(made, false, &partition, error);
+    if (status == CELLGATE_OK)
+        status = list_engines(made, false, error);
+    if (status != CELLGATE_OK) {
+        cg_placement_destroy(made);
+        return status;
+    }
+    *placement = made;
+    return CELLGATE_OK;
+}
+
+cellgate_status
+cg_placement_create_chosen(cg_segment_pool *pool, const cg_chooser *chooser,
+                           bool masked, const char *reason, double watchdog,
+                           cg_placement **placement, cellgate_error *error)
+{
+    cg_placement *made = placement_new(pool, reason, watchdog, error);
+    cellgate_status status;
+
+    if (made == NULL)
+        return CELLGATE_NO_MEMORY;
+    made->fixed = true;
+    status = make_partition(made, chooser, masked, error);
+    if (status == CELLGATE_OK)
+        status = list_engines(made, masked, error);
     if (status != CELLGATE_OK) {
         cg_placement_destroy(made);
         return status;
@@ -223,10 +293,10 @@ bool cg_placement_destroy(cg_placement *placement)
     }
     cg_partition_finish(&placement->partitions[0]);
     cg_partition_finish(&placement->partitions[1]);
-    cg_segment_list_finish(&placement->segments);
     pthread_cond_destroy(&placement->released);
     pthread_mutex_destroy(&placement->mutex);
     pthread_mutex_destroy(&placement->preparing);
+    free(placement->engines);
     free(placement->reason);
     free(placement);
     return true;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A placement: the model on one device (or on the host ops alone), ready to
- * run. Shared by threads: what they share is immutable or behind a mutex that
- * is never held while a device computes.
+ * A placement: the model cut into segments and each given to a device and a
+ * variant (or to the host ops), ready to run. Shared by threads: what they
+ * share is immutable or behind a mutex that is never held while a device
+ * computes.
  */
 #ifndef CELLGATE_RUNTIME_SESSION_PLACEMENT_H
 #define CELLGATE_RUNTIME_SESSION_PLACEMENT_H
@@ -15,17 +16,27 @@
 
 typedef struct cg_placement {
     const cg_graph *graph;
-    cg_engine engine;
-    bool on_host;    /* no device: engine is unused */
-    bool staged;     /* runs go through worker threads and own memory */
-    char *reason;    /* why this device, for reports */
+    cg_segment_pool *pool;
+    char *reason;    /* why this one, for reports */
     double watchdog; /* seconds, 0 for none; for staged runs */
 
-    /* [0] for requests without masks, [1] for those with. */
+    /*
+     * A placement on one device (`engine`), or on the host ops alone (NULL),
+     * makes its partitions as they are needed: [0] for requests without masks,
+     * [1] for those with. One that a chooser made has that one partition only.
+     */
+    const cg_engine *engine;
+    cg_greedy greedy;
+    bool fixed;
     pthread_mutex_t preparing;
-    cg_segment_list segments;
     cg_partition partitions[2];
     atomic_bool ready[2];
+
+    /* The devices of its segments. */
+    const cg_engine **engines;
+    size_t engine_count;
+    bool staged; /* some of them runs through worker threads and own memory */
+    const cg_engine *pinned; /* of these the first, or NULL */
 
     pthread_mutex_t mutex; /* of all below */
     pthread_cond_t released;
@@ -36,20 +47,36 @@ typedef struct cg_placement {
 } cg_placement;
 
 /*
- * Opens the device, cuts the model for requests without masks and prepares its
- * weights. `device` NULL: the host ops. `reason`: why this device; copied.
- * `variant`: by name, or NULL; it must outlive the placement.
+ * The model on one device, cut for requests without masks, with its weights
+ * prepared. `engine` NULL: the host ops. `variant`: by name, or NULL; it must
+ * outlive the placement. `reason`: why this device; copied. The pool and the
+ * engine must outlive it.
  */
-cellgate_status cg_placement_create(const cg_graph *graph, cg_device *device,
+cellgate_status cg_placement_create(cg_segment_pool *pool,
+                                    const cg_engine *engine,
                                     const char *variant, const char *reason,
                                     double watchdog, cg_placement **placement,
                                     cellgate_error *error);
+/* The same as a chooser says, for requests with or without masks. */
+cellgate_status
+cg_placement_create_chosen(cg_segment_pool *pool, const cg_chooser *chooser,
+                           bool masked, const char *reason, double watchdog,
+                           cg_placement **placement, cellgate_error *error);
 /* Returns whether all of it could be freed; false: a run that hangs still uses
    the device, the graph and the model, which must stay for good. */
 bool cg_placement_destroy(cg_placement *placement);
 
-/* "host", or the device's name. */
+/* "host", or the name of its device; of several, the first one's. */
 const char *cg_placement_name(const cg_placement *placement);
+/* Whether nothing of it runs on a device. */
+static inline bool cg_placement_on_host(const cg_placement *placement)
+{
+    return placement->engine_count == 0;
+}
+
+/* OK, or why one of its devices must not be used. Cheap. */
+cellgate_status cg_placement_usable(const cg_placement *placement,
+                                    cellgate_error *error);
 
 /* The partition for requests with or without masks; made on first need. */
 cellgate_status cg_placement_partition(cg_placement *placement, bool masked,
@@ -57,7 +84,7 @@ cellgate_status cg_placement_partition(cg_placement *placement, bool masked,
                                        cellgate_error *error);
 
 /*
- * A context for one request: an idle one, or a new one, or, where the device
+ * A context for one request: an idle one, or a new one, or, where a device
  * limits how many are worth it, the next to be released.
  */
 cellgate_status cg_placement_acquire(cg_placement *placement,

@@ -41,7 +41,7 @@ static int64_t rounded(bool exact, int64_t wanted)
 }
 
 /* A place in the set: a new one, or that of the least recently used plan. */
-static cg_plan_entry *vacate(cg_context *context, cg_plan_set *set)
+static cg_plan_entry *vacate(cg_plan_set *set)
 {
     cg_plan_entry *oldest = &set->entries[0];
 
@@ -50,7 +50,7 @@ static cg_plan_entry *vacate(cg_context *context, cg_plan_set *set)
     for (size_t at = 1; at < set->count; at++)
         if (set->entries[at].used < oldest->used)
             oldest = &set->entries[at];
-    context->engine->ops->plan_destroy(oldest->plan);
+    set->segment->engine->ops->plan_destroy(oldest->plan);
     *oldest = set->entries[--set->count];
     return &set->entries[set->count];
 }
@@ -98,7 +98,7 @@ static cellgate_status add(cg_context *context, struct cg_placement *placement,
     cellgate_error cause = CELLGATE_ERROR_INIT;
     cellgate_status status;
 
-    *entry = vacate(context, set);
+    *entry = vacate(set);
     status = create(set->segment, rounded(variant->exact_batch, batch),
                     rounded(variant->exact_steps, steps), *entry, &cause);
     if (status == CELLGATE_UNSUPPORTED) /* a limit may lie between the two */
@@ -106,7 +106,7 @@ static cellgate_status add(cg_context *context, struct cg_placement *placement,
     if (out_of_memory(status)) {
         cg_context_drop_plans(context);
         cg_placement_drop_plans(placement);
-        *entry = vacate(context, set);
+        *entry = vacate(set);
         status = create(set->segment, batch, steps, *entry, &cause);
     }
     if (status == CELLGATE_OK) {
@@ -116,7 +116,7 @@ static cellgate_status add(cg_context *context, struct cg_placement *placement,
     return cellgate_fail(error, status,
                          "device '%s' cannot plan %s for batch %lld, steps "
                          "%lld: %s%s",
-                         cg_device_name(context->engine->device),
+                         cg_device_name(set->segment->engine->device),
                          set->segment->names, (long long)batch,
                          (long long)steps, cause.text, advice(status));
 }

@@ -108,10 +108,9 @@ static cellgate_status run_placed(cg_call *call, cellgate_error *error)
     cg_placement *placement = call->placement;
     double start = cg_seconds();
     double waited;
-    cellgate_status status = CELLGATE_OK;
+    cellgate_status status;
 
-    if (!placement->on_host)
-        status = cg_device_usable(placement->engine.device, error);
+    status = cg_placement_usable(placement, error);
     if (status == CELLGATE_OK)
         status =
             cg_placement_partition(placement, cg_request_masked(call->request),
@@ -122,8 +121,7 @@ static cellgate_status run_placed(cg_call *call, cellgate_error *error)
         return status;
     waited = cg_seconds() - start;
     /* The run before may have been the device's last. */
-    if (!placement->on_host)
-        status = cg_device_usable(placement->engine.device, error);
+    status = cg_placement_usable(placement, error);
     if (status == CELLGATE_OK)
         status = run_in_context(call, error);
     call->times.wait += waited;
@@ -204,7 +202,7 @@ static void report_reason(const cg_call *call, const cellgate_error *failure,
     for (size_t at = 0; at < call->partition->count; at++) {
         const cg_part *part = &call->partition->parts[at];
 
-        if (part->segment != NULL || call->placement->on_host ||
+        if (part->segment != NULL || cg_placement_on_host(call->placement) ||
             !cg_segment_takes(call->graph->nodes[part->node].kind))
             continue;
         append(text, size, "; host: ");
@@ -221,7 +219,8 @@ static void fill_report(const cg_call *call, const cellgate_error *failure,
     const cg_segment *longest = times->longest_in;
 
     snprintf(report->device, sizeof report->device, "%s",
-             longest != NULL ? cg_placement_name(call->placement) : "host");
+             longest != NULL ? cg_device_name(longest->engine->device)
+                             : "host");
     snprintf(report->variant, sizeof report->variant, "%s",
              longest != NULL ? longest->variant.name : "");
     report_reason(call, failure, report);

@@ -165,14 +165,13 @@ static cellgate_status find_variant(cg_segment *segment, const char *name,
 }
 
 /* A chain that lacks the variant asked for runs in the default one. */
-static cellgate_status choose_variant(cg_segment *segment,
+static cellgate_status choose_variant(cg_segment *segment, const char *name,
                                       cellgate_error *error)
 {
-    const cg_engine *engine = segment->engine;
     cellgate_status status = CELLGATE_END;
 
-    if (engine->variant != NULL)
-        status = find_variant(segment, engine->variant, error);
+    if (name != NULL)
+        status = find_variant(segment, name, error);
     if (status == CELLGATE_END)
         status = find_variant(segment, NULL, error);
     if (status == CELLGATE_END)
@@ -239,10 +238,8 @@ static cellgate_status segment_init(cg_segment *segment, const cg_graph *graph,
     segment->names = join_names(graph, nodes, count);
     segment->ops = calloc(count, sizeof *segment->ops);
     segment->op_list = calloc(count, sizeof *segment->op_list);
-    segment->reason = calloc(1, 1);
     if (segment->nodes == NULL || segment->names == NULL ||
-        segment->ops == NULL || segment->op_list == NULL ||
-        segment->reason == NULL)
+        segment->ops == NULL || segment->op_list == NULL)
         return CELLGATE_NO_MEMORY;
     memcpy(segment->nodes, nodes, count * sizeof *nodes);
     segment->node_count = count;
@@ -265,11 +262,12 @@ static cellgate_status segment_init(cg_segment *segment, const cg_graph *graph,
 
 cellgate_status cg_segment_create(const cg_graph *graph,
                                   const cg_engine *engine, const size_t *nodes,
-                                  size_t count, cg_segment **segment,
+                                  size_t count, const cellgate_variant *wanted,
+                                  const char *name, cg_segment **segment,
                                   cellgate_error *error)
 {
     cg_segment *made = calloc(1, sizeof *made);
-    cellgate_status status;
+    cellgate_status status = CELLGATE_OK;
 
     if (made == NULL)
         return no_memory(error);
@@ -278,7 +276,10 @@ cellgate_status cg_segment_create(const cg_graph *graph,
         cg_segment_destroy(made);
         return no_memory(error);
     }
-    status = choose_variant(made, error);
+    if (wanted != NULL)
+        made->variant = *wanted;
+    else
+        status = choose_variant(made, name, error);
     if (status != CELLGATE_OK) {
         cg_segment_destroy(made);
         return status;
@@ -287,26 +288,14 @@ cellgate_status cg_segment_create(const cg_graph *graph,
     return CELLGATE_OK;
 }
 
-cellgate_status cg_segment_prepare(cg_segment *segment, cellgate_error *error)
-{
-    const cg_engine *engine = segment->engine;
-
-    if (segment->weights != NULL)
-        return CELLGATE_OK;
-    return engine->ops->prepare(engine->handle, &segment->chain,
-                                segment->variant.pack, &segment->weights,
-                                error);
-}
-
 void cg_segment_destroy(cg_segment *segment)
 {
     if (segment == NULL)
         return;
-    if (segment->weights != NULL)
+    if (segment->owns_weights)
         segment->engine->ops->weights_free(segment->weights);
     free(segment->nodes);
     free(segment->names);
-    free(segment->reason);
     free(segment->ops);
     free(segment->op_list);
     free(segment);

@@ -10,13 +10,14 @@
 #include "runtime/plugin/devices.h"
 #include "runtime/session/graph.h"
 
-/* The device that a placement uses, open. */
+/* A device that a session uses, open. */
 typedef struct cg_engine {
     cg_device *device;
     const cellgate_plugin *ops;
     cellgate_device *handle;
-    uint32_t flags;      /* of its description */
-    const char *variant; /* asked for by name, or NULL */
+    uint32_t flags;       /* of its description */
+    uint32_t queue_depth; /* plans worth running at once; at least 1 */
+    bool staged;          /* runs go through worker threads and own memory */
 } cg_engine;
 
 typedef union cg_any_op {
@@ -29,12 +30,11 @@ typedef union cg_any_op {
 } cg_any_op;
 
 typedef struct cg_segment {
-    size_t index; /* in its placement */
+    size_t index; /* in its pool */
     size_t *nodes;
     size_t node_count;
-    char *names;  /* of the nodes, separated by ", " */
-    char *reason; /* why the chain ends where it does; "" if nothing is odd */
-    int32_t x;    /* value that goes in */
+    char *names;      /* of the nodes, separated by ", " */
+    int32_t x;        /* value that goes in */
     int32_t sequence; /* values that come out, or CG_NO_VALUE */
     int32_t last;
     bool rows; /* x is a row a sample: given as a sequence of one step */
@@ -46,16 +46,20 @@ typedef struct cg_segment {
     cellgate_segment chain;
     cellgate_variant variant;
     cellgate_weights *weights;
+    bool owns_weights; /* else they are another segment's of the pool */
     const cg_engine *engine;
 } cg_segment;
 
 /*
- * Describes nodes[0 .. count) of the graph, in chain order, and asks the
- * device for a variant. UNSUPPORTED: the device's reason. Nothing slow.
+ * Describes nodes[0 .. count) of the graph, in chain order, for a variant of
+ * the device: `wanted`, unless NULL; else the one called `name`, where the
+ * segment has it; else the first float32 one. UNSUPPORTED: the device's reason.
+ * Nothing slow.
  */
 cellgate_status cg_segment_create(const cg_graph *graph,
                                   const cg_engine *engine, const size_t *nodes,
-                                  size_t count, cg_segment **segment,
+                                  size_t count, const cellgate_variant *wanted,
+                                  const char *name, cg_segment **segment,
                                   cellgate_error *error);
 /* Variant number `index` of the segment on its device, at this shape (NULL: at
    any); END after the last. */
@@ -68,8 +72,6 @@ cellgate_status cg_segment_variant(const cg_segment *segment,
 cellgate_status cg_segment_fits(const cg_segment *segment,
                                 const cellgate_shape *shape,
                                 cellgate_error *error);
-/* Uploads the weights; the slow part. */
-cellgate_status cg_segment_prepare(cg_segment *segment, cellgate_error *error);
 void cg_segment_destroy(cg_segment *segment);
 
 /* Whether a plugin may be asked to run a node of this kind. */

@@ -37,6 +37,7 @@ static cellgate_status session_init(cellgate_session *session,
     cellgate_status status;
 
     pthread_mutex_init(&session->mutex, NULL);
+    cg_segment_pool_init(&session->pool, &session->graph);
     session->table = cg_device_table_reference(table);
     session->model = cg_model_reference(model);
     session->fallback = config->fallback;
@@ -117,6 +118,7 @@ void cellgate_session_destroy(cellgate_session *session)
         leave_behind(session);
         return;
     }
+    cg_segment_pool_finish(&session->pool);
     free(session->candidates);
     cg_graph_finish(&session->graph);
     cellgate_model_destroy(session->model);
@@ -152,11 +154,10 @@ static void segment_info(const cg_placement *placement, const cg_part *part,
         info->numeric = CELLGATE_NUMERIC_F32;
         return;
     }
-    info->device = cg_placement_name(placement);
+    info->device = cg_device_name(segment->engine->device);
     info->variant = segment->variant.name;
     info->nodes = segment->names;
-    info->reason =
-        segment->reason[0] != '\0' ? segment->reason : placement->reason;
+    info->reason = part->reason[0] != '\0' ? part->reason : placement->reason;
     info->threads = segment->variant.threads;
     info->numeric = segment->variant.numeric;
 }

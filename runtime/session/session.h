@@ -14,6 +14,8 @@
 /* A device that may run the session's requests, or the host ops. */
 typedef struct cg_candidate {
     cg_device *device; /* NULL: the host ops */
+    cg_engine engine;  /* once `opened` */
+    bool opened;
     /*
      * A cellgate_status, set once, or CG_UNTRIED before. OK: `placement` is
      * there. Else why there is none, in `failure`.
@@ -27,6 +29,7 @@ struct cellgate_session {
     cg_device_table *table;
     cellgate_model *model;
     cg_graph graph;
+    cg_segment_pool pool;
     char *variant; /* asked for by name, or NULL */
     cg_fallback fallback;
     double watchdog;

@@ -273,10 +273,10 @@ static void partitions_share_segments(void **state)
     const cg_partition *partition;
 
     (void)state;
-    assert_int_equal(placement->segments.count, 1);
+    assert_int_equal(session->pool.count, 1);
     assert_int_equal(cg_placement_partition(placement, true, &partition, NULL),
                      CELLGATE_OK);
-    assert_int_equal(placement->segments.count, 1);
+    assert_int_equal(session->pool.count, 1);
     assert_ptr_equal(placement->partitions[0].parts[0].segment,
                      placement->partitions[1].parts[0].segment);
     cellgate_session_destroy(session);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The segments of a session, each made once and shared by its placements, and
+ * their prepared weights, shared by the segments of a device that have the same
+ * nodes and the same pack. What is in the pool stays until the session ends.
+ */
+#ifndef CELLGATE_RUNTIME_SESSION_POOL_H
+#define CELLGATE_RUNTIME_SESSION_POOL_H
+
+#include <pthread.h>
+
+#include "runtime/session/segment.h"
+
+typedef struct cg_segment_pool {
+    const cg_graph *graph;
+    pthread_mutex_t mutex; /* of all below, and of preparing */
+    cg_segment **segments;
+    size_t count, capacity;
+} cg_segment_pool;
+
+void cg_segment_pool_init(cg_segment_pool *pool, const cg_graph *graph);
+/* Frees the segments: nothing may use them any more. */
+void cg_segment_pool_finish(cg_segment_pool *pool);
+
+/* The segment of these nodes, device and variant, made on first need; as
+   cg_segment_create(). Any thread. */
+cellgate_status cg_segment_pool_get(cg_segment_pool *pool,
+                                    const cg_engine *engine,
+                                    const size_t *nodes, size_t count,
+                                    const cellgate_variant *wanted,
+                                    const char *name, cg_segment **segment,
+                                    cellgate_error *error);
+/* Lays out the weights, once; the slow part. Any thread; others wait. */
+cellgate_status cg_segment_pool_prepare(cg_segment_pool *pool,
+                                        cg_segment *segment,
+                                        cellgate_error *error);
+
+#endif
