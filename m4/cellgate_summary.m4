@@ -11,7 +11,6 @@ AC_DEFUN([CELLGATE_SUMMARY], [
   echo
   echo "cellgate $PACKAGE_VERSION"
   echo "  library and command    yes"
-  CELLGATE_SUMMARY_LINE([Keras files (HDF5)    ], [hdf5])
   CELLGATE_SUMMARY_LINE([OpenMP plugin         ], [openmp])
   echo "    kernel levels         scalar$cellgate_levels"
   CELLGATE_SUMMARY_LINE([unit tests (cmocka)   ], [cmocka])

@@ -169,9 +169,8 @@ cellgate_device_get(const cellgate_runtime *runtime, size_t index,
  * UNSUPPORTED: the text names the file and the layer or option. IO: the file
  * cannot be read.
  *
- * Files may be damaged; a .keras file made to do harm is for a process of its
- * own (`cellgate convert` is one), since its weights are read by the HDF5
- * library, which such a file can crash. The native file has no such part.
+ * Files may be damaged, or made to do harm: whatever the bytes, the worst is an
+ * error.
  */
 CELLGATE_API cellgate_status cellgate_model_load(const char *path,
                                                  cellgate_model **model,

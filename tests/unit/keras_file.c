@@ -11,59 +11,44 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <hdf5.h>
 #include <zip.h>
 
+#include "tests/unit/h5_image.h"
 #include "tests/unit/scratch_folder.h"
 
-static void write_weight(hid_t file, const keras_weight *weight)
+#define MAX_WEIGHTS 64
+
+static h5_image_dataset make_dataset(const keras_weight *weight)
 {
-    hsize_t shape[3];
+    h5_image_dataset dataset = { .path = weight->path, .rank = weight->rank };
     size_t count = 1;
-    hid_t links = H5Pcreate(H5P_LINK_CREATE), space, dataset;
     float *data;
 
     for (int axis = 0; axis < weight->rank; axis++) {
-        shape[axis] = (hsize_t)weight->shape[axis];
+        dataset.shape[axis] = (uint64_t)weight->shape[axis];
         count *= (size_t)weight->shape[axis];
     }
-    data = malloc(count * sizeof *data);
+    data = malloc(count * sizeof *data + 1);
     assert_non_null(data);
     for (size_t i = 0; i < count; i++)
         data[i] = 0.01f * (float)(i + 1);
-    assert_true(H5Pset_create_intermediate_group(links, 1) >= 0);
-    space = H5Screate_simple(weight->rank, shape, NULL);
-    dataset = H5Dcreate2(file, weight->path, H5T_IEEE_F32LE, space, links,
-                         H5P_DEFAULT, H5P_DEFAULT);
-    assert_true(dataset >= 0);
-    assert_true(H5Dwrite(dataset, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL,
-                         H5P_DEFAULT, data) >= 0);
-    H5Dclose(dataset);
-    H5Sclose(space);
-    H5Pclose(links);
-    free(data);
+    dataset.data = data;
+    return dataset;
 }
 
 unsigned char *keras_weights_image(const keras_weight *weights, size_t *size)
 {
-    hid_t access = H5Pcreate(H5P_FILE_ACCESS), file;
+    h5_image_dataset datasets[MAX_WEIGHTS + 1] = { 0 };
+    size_t count = 0;
     unsigned char *image;
-    ssize_t needed;
 
-    assert_true(H5Pset_fapl_core(access, 4096, 0) >= 0);
-    file = H5Fcreate("keras_file", H5F_ACC_TRUNC, H5P_DEFAULT, access);
-    assert_true(file >= 0);
-    for (; weights != NULL && weights->path != NULL; weights++)
-        write_weight(file, weights);
-    assert_true(H5Fflush(file, H5F_SCOPE_LOCAL) >= 0);
-    needed = H5Fget_file_image(file, NULL, 0);
-    assert_true(needed > 0);
-    image = malloc((size_t)needed);
-    assert_non_null(image);
-    assert_true(H5Fget_file_image(file, image, (size_t)needed) == needed);
-    H5Fclose(file);
-    H5Pclose(access);
-    *size = (size_t)needed;
+    for (; weights != NULL && weights->path != NULL; weights++) {
+        assert_in_range(count, 0, MAX_WEIGHTS - 1);
+        datasets[count++] = make_dataset(weights);
+    }
+    image = h5_image(datasets, size);
+    while (count > 0)
+        free((void *)(uintptr_t)datasets[--count].data);
     return image;
 }
 
