@@ -78,7 +78,7 @@ def random_dataset(rng, numbers, group, name):
     rank = rng.choice([0, 1, 1, 2, 2, 2, 3, 4])
     shape = tuple(rng.choice([0, 1, 2, 3, 5, 16, rng.randint(1, 60)])
                   if rng.random() < 0.9 else 1 for _ in range(rank))
-    while np.prod(shape, dtype=int) > 20000:
+    while np.prod(shape, dtype=int) > 5000:
         shape = shape[1:]
     values = random_values(rng, numbers, shape, rng.choice(DTYPES))
     options = {}
@@ -110,7 +110,7 @@ def random_dataset(rng, numbers, group, name):
 def random_texts(rng):
     kind = rng.choice(["one", "bytes", "array", "fixed", "long", "none",
                        "void"])
-    words = [random_name(rng) for _ in range(rng.choice([1, 3, 20, 300]))]
+    words = [random_name(rng) for _ in range(rng.choice([1, 1, 3, 3, 20, 200]))]
     if kind == "one":
         return rng.choice([words[0], "", "x" * rng.randint(1, 200000)])
     if kind == "bytes":
@@ -139,11 +139,11 @@ def random_attributes(rng, holder):
 
 def fill(rng, numbers, group, depth):
     random_attributes(rng, group)
-    for _ in range(rng.choice([0, 1, 2, 5, 12, rng.randint(20, 120)])):
+    for _ in range(rng.choice([0, 1, 2, 3, 5, 9, rng.randint(10, 60)])):
         name = random_name(rng)
         if name in group:
             continue
-        if depth < 4 and rng.random() < 0.25:
+        if depth < 4 and rng.random() < 0.1:
             inner = group.create_group(
                 name, track_order=rng.choice([None, True]))
             fill(rng, numbers, inner, depth + 1)
