@@ -141,10 +141,11 @@ static int inspect(const cli_shared *shared, cellgate_runtime *runtime,
 {
     if (shared->json)
         return cli_print_json(
-            json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "model", path,
-                      "format", cellgate_model_format(model), "format_version",
-                      cellgate_model_format_version(model), "fingerprint",
-                      cellgate_model_fingerprint(model), "inputs",
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "model",
+                      path, "format", cellgate_model_format(model),
+                      "format_version", cellgate_model_format_version(model),
+                      "fingerprint", cellgate_model_fingerprint(model), "note",
+                      cellgate_model_note(model), "inputs",
                       values_json(model, cellgate_model_input_get), "outputs",
                       values_json(model, cellgate_model_output_get), "nodes",
                       nodes_json(model), "devices",
@@ -152,6 +153,8 @@ static int inspect(const cli_shared *shared, cellgate_runtime *runtime,
     printf("%s: %s %s, fingerprint %s\n", path, cellgate_model_format(model),
            cellgate_model_format_version(model),
            cellgate_model_fingerprint(model));
+    if (cellgate_model_note(model)[0] != '\0')
+        printf("note: %s\n", cellgate_model_note(model));
     print_values(model, "input", cellgate_model_input_get);
     print_values(model, "output", cellgate_model_output_get);
     print_nodes(model);

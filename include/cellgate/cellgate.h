@@ -171,6 +171,11 @@ cellgate_device_get(const cellgate_runtime *runtime, size_t index,
  *
  * Files may be damaged, or made to do harm: whatever the bytes, the worst is an
  * error.
+ *
+ * A native file on a local disk is mapped. Replace it by renaming a new file
+ * over it, as cellgate_model_save() does, and not by writing into it: whoever
+ * uses the old one keeps it. A file that is cut while it is mapped ends the
+ * process with SIGBUS.
  */
 CELLGATE_API cellgate_status cellgate_model_load(const char *path,
                                                  cellgate_model **model,
@@ -208,6 +213,9 @@ typedef struct cellgate_node_info {
 CELLGATE_API const char *cellgate_model_format(const cellgate_model *model);
 CELLGATE_API const char *
 cellgate_model_format_version(const cellgate_model *model);
+/* What a person should know about how the model was read, such as that it was
+   trained with a policy of lower precision; "" for nothing. */
+CELLGATE_API const char *cellgate_model_note(const cellgate_model *model);
 /* 32 hex digits over structure and weights, equal for equal models. */
 CELLGATE_API const char *
 cellgate_model_fingerprint(const cellgate_model *model);

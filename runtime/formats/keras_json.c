@@ -72,6 +72,33 @@ cellgate_status cg_keras_get_number(const cg_keras_layer *layer,
     return CELLGATE_OK;
 }
 
+static bool listed(const char *const *list, const char *key)
+{
+    for (; *list != NULL; list++)
+        if (strcmp(*list, key) == 0)
+            return true;
+    return false;
+}
+
+/* Of a layer whose numbers have, or had in training, another precision. */
+static cellgate_status note_policy(const cg_keras_layer *layer,
+                                   const char *policy, cellgate_error *error)
+{
+    static const char *const floats[] = { "float16",        "bfloat16",
+                                          "float64",        "mixed_float16",
+                                          "mixed_bfloat16", NULL };
+    char note[CG_KERAS_PLACE + 200];
+
+    if (!listed(floats, policy) || layer->class_name == NULL ||
+        strcmp(layer->class_name, "InputLayer") == 0)
+        return CELLGATE_OK;
+    (void)snprintf(note, sizeof note,
+                   "the dtype policy is %s, first in %s; here weights are "
+                   "float32, and computed in float32",
+                   policy, layer->place);
+    return cg_model_add_note(layer->reader->model, note, error);
+}
+
 cellgate_status cg_keras_check_policy(const cg_keras_layer *layer,
                                       cellgate_error *error)
 {
@@ -89,7 +116,7 @@ cellgate_status cg_keras_check_policy(const cg_keras_layer *layer,
             json_object_get(json_object_get(policy, "config"), "name"));
     for (size_t i = 0; name != NULL && i < sizeof taken / sizeof *taken; i++)
         if (strcmp(name, taken[i]) == 0)
-            return CELLGATE_OK;
+            return note_policy(layer, name, error);
     return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
                          "dtype policy '%.40s' is not supported; the floating-"
                          "point ones are",
@@ -104,14 +131,6 @@ static bool says_nothing(const json_t *value)
            (json_is_string(value) && json_string_length(value) == 0) ||
            (json_is_object(value) && json_object_size(value) == 0) ||
            (json_is_array(value) && json_array_size(value) == 0);
-}
-
-static bool listed(const char *const *list, const char *key)
-{
-    for (; *list != NULL; list++)
-        if (strcmp(*list, key) == 0)
-            return true;
-    return false;
 }
 
 cellgate_status cg_keras_check_options(const cg_keras_layer *layer,

@@ -19,6 +19,7 @@
  *              "outputs": likewise, "attributes": {...},
  *              "weights": {"kernel": tensor}}, ...]
  *
+ *   note            optional; what cellgate_model_note() says
  *   selftest        optional; JSON text, see below
  *
  * Other metadata keys are left to later versions: a reader passes over them.
@@ -37,8 +38,10 @@
  * its largest difference is at most 1e-5 (float32) of the largest magnitude of
  * the output: what the readers are held to against Keras in float64.
  *
- * The file must not change while a model loaded from it is in use. Private to
- * native_*.c.
+ * A file on a local disk is mapped: it must not be cut or written to while a
+ * model loaded from it is in use, but may be replaced by renaming another one
+ * over it, as `cellgate convert` does. On a network file system it is read
+ * instead. Private to native_*.c.
  */
 #ifndef CELLGATE_RUNTIME_FORMATS_NATIVE_H
 #define CELLGATE_RUNTIME_FORMATS_NATIVE_H
@@ -90,6 +93,17 @@ json_t *cg_native_write_selftest(const cellgate_model *model,
 cellgate_status cg_native_read_selftest(const cg_safetensors *tensors,
                                         cellgate_model *model,
                                         cellgate_error *error);
+
+/*
+ * native_image.c. All bytes of an open file, page-aligned, to be given up with
+ * munmap(): a mapping, or a copy where cg_native_is_remote() says that the file
+ * system (statfs's f_type) is one whose files others may change.
+ */
+cellgate_status cg_native_image(int fd, size_t size, void **image,
+                                cellgate_error *error);
+cellgate_status cg_native_copy(int fd, size_t size, void **image,
+                               cellgate_error *error);
+bool cg_native_is_remote(uint32_t type);
 
 /* native_attributes.c. A new object, or NULL without memory. */
 json_t *cg_native_write_attributes(const cg_node *node);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -279,6 +278,7 @@ static cellgate_status read_graph(native_reader *reader, cellgate_error *error)
     const char *text = json_string_value(json_object_get(metadata, "graph"));
     const char *fingerprint =
         json_string_value(json_object_get(metadata, "fingerprint"));
+    const char *note = json_string_value(json_object_get(metadata, "note"));
     cellgate_status status;
 
     if (text == NULL || fingerprint == NULL)
@@ -288,7 +288,10 @@ static cellgate_status read_graph(native_reader *reader, cellgate_error *error)
         cg_json_parse("the graph", text, strlen(text), &reader->graph, error);
     if (status != CELLGATE_OK)
         return status;
-    status = read_values(reader, error);
+    if (note != NULL)
+        status = cg_model_add_note(reader->model, note, error);
+    if (status == CELLGATE_OK)
+        status = read_values(reader, error);
     if (status == CELLGATE_OK)
         status = read_nodes(reader, error);
     if (status == CELLGATE_OK)
@@ -370,11 +373,9 @@ cellgate_status cg_native_read(const cg_source *source, cellgate_model **model,
         return CELLGATE_NOT_FOUND;
     if (source->size > PTRDIFF_MAX)
         return cellgate_fail(error, CELLGATE_BAD_FILE, "the file is too large");
-    image =
-        mmap(NULL, (size_t)source->size, PROT_READ, MAP_PRIVATE, source->fd, 0);
-    if (image == MAP_FAILED)
-        return cellgate_fail(error, CELLGATE_IO, "cannot be mapped: %s",
-                             strerror(errno));
+    status = cg_native_image(source->fd, (size_t)source->size, &image, error);
+    if (status != CELLGATE_OK)
+        return status;
     status = read_image(source, image, model, error);
     if (status != CELLGATE_OK)
         (void)munmap(image, (size_t)source->size);

@@ -166,6 +166,13 @@ static bool add_tensors(json_t *header, const cg_native_layout *layout)
     return true;
 }
 
+static bool add_note(json_t *header, const cellgate_model *model)
+{
+    return model->note == NULL ||
+           json_object_set_new(json_object_get(header, "__metadata__"), "note",
+                               json_string(model->note)) == 0;
+}
+
 /* Adds the self-test's entry to the metadata, if there is one. */
 static bool add_selftest(json_t *header, const cellgate_model *model,
                          const cg_native_layout *layout)
@@ -200,8 +207,8 @@ static char *make_header(const cellgate_model *model,
             : NULL;
     char *text = NULL;
 
-    if (header != NULL && add_selftest(header, model, layout) &&
-        add_tensors(header, layout))
+    if (header != NULL && add_note(header, model) &&
+        add_selftest(header, model, layout) && add_tensors(header, layout))
         text = cg_json_write(header);
     json_decref(header);
     free(graph_text);

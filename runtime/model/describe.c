@@ -206,6 +206,11 @@ const char *cellgate_model_format_version(const cellgate_model *model)
     return model->format_version;
 }
 
+const char *cellgate_model_note(const cellgate_model *model)
+{
+    return model->note != NULL ? model->note : "";
+}
+
 const char *cellgate_model_fingerprint(const cellgate_model *model)
 {
     return model->fingerprint;

@@ -107,6 +107,14 @@ cellgate_status cg_model_create(const char *path, const char *format,
     return CELLGATE_OK;
 }
 
+cellgate_status cg_model_add_note(cellgate_model *model, const char *text,
+                                  cellgate_error *error)
+{
+    if (model->note == NULL)
+        model->note = cg_model_text(model, text);
+    return model->note != NULL ? CELLGATE_OK : no_memory(error);
+}
+
 cellgate_model *cg_model_reference(const cellgate_model *model)
 {
     atomic_fetch_add_explicit(&model->store->owners, 1, memory_order_relaxed);

@@ -241,6 +241,7 @@ struct cellgate_model {
     char *path;   /* of the file, for messages */
     char *format; /* "keras", "native" */
     char *format_version;
+    char *note; /* on how the file was read, for people; NULL: nothing */
     char fingerprint[33]; /* XXH3 128 bit, in hex */
     cg_value *values;
     size_t value_count;
@@ -267,6 +268,10 @@ struct cellgate_model {
 cellgate_status cg_model_create(const char *path, const char *format,
                                 const char *format_version,
                                 cellgate_model **model, cellgate_error *error);
+
+/* Sets the note, unless there is one: the first thing worth saying counts. */
+cellgate_status cg_model_add_note(cellgate_model *model, const char *text,
+                                  cellgate_error *error);
 
 /*
  * Adds a value; its number goes to *value. Names are unique. `shape` may be

@@ -95,6 +95,20 @@ expect 0 cellgate run $model.keras --config $ini --input $model.npz:in0
 says stderr "device: cpu"
 [ "$(wc -l <"$work/stdout")" -eq 65 ] && pass || fail "not 64 rows and a title"
 
+# What a file of lower precision becomes is said, and kept by convert.
+expect 0 cellgate inspect $fixtures/lstm_float16_policy.keras --config $ini
+says stdout "note: the dtype policy is "
+says stdout "computed in float32"
+expect 0 cellgate inspect $fixtures/lstm_float16_policy.keras --config $ini --json
+json format keras
+note=$("$build/tests/e2e/json_get" "$work/stdout" note)
+expect 0 cellgate convert $fixtures/lstm_float16_policy.keras $work/half.safetensors
+expect 0 cellgate inspect $work/half.safetensors --config $ini --json
+json format native
+json note "$note"
+expect 0 cellgate inspect $model.keras --config $ini --json
+json note ""
+
 # inspect in text.
 expect 0 cellgate inspect $model.keras --config $ini
 says stdout "On cpu:"

@@ -2,16 +2,20 @@
 /* native_writer.c, native_reader.c and native_attributes.c, by way of files. */
 #include "config.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "runtime/formats/native.h"
 #include "tests/unit/fail_allocation.h"
 #include "tests/unit/model_graph.h"
 #include "tests/unit/scratch_folder.h"
@@ -282,6 +286,34 @@ static void weights_that_were_edited(void **state)
     free(bytes);
 }
 
+/* What a file on a network file system goes through. */
+static void a_copy_in_place_of_a_mapping(void **state)
+{
+    size_t size;
+    unsigned char *bytes = read_whole_file(saved(), &size);
+    const int fd = open(scratch_path("model.cellgate"), O_RDONLY);
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    void *image = NULL;
+
+    (void)state;
+    assert_true(fd >= 0);
+    assert_int_equal(cg_native_copy(fd, size, &image, &error), CELLGATE_OK);
+    assert_int_equal((uintptr_t)image % 64, 0);
+    assert_memory_equal(image, bytes, size);
+    assert_int_equal(munmap(image, size), 0);
+    assert_int_equal(cg_native_copy(fd, size + 1, &image, &error),
+                     CELLGATE_BAD_FILE);
+    assert_non_null(strstr(error.text, "cut while it was read"));
+    assert_int_equal(close(fd), 0);
+    /* NFS, FUSE; ext4, tmpfs, overlay. */
+    assert_true(cg_native_is_remote(0x6969));
+    assert_true(cg_native_is_remote(0x65735546));
+    assert_false(cg_native_is_remote(0xef53));
+    assert_false(cg_native_is_remote(0x01021994));
+    assert_false(cg_native_is_remote(0x794c7630));
+    free(bytes);
+}
+
 static void with_quotes(char *out, const char *text)
 {
     for (; *text != '\0'; text++) {
@@ -510,6 +542,7 @@ int main(void)
         cmocka_unit_test(a_file_cut_anywhere),
         cmocka_unit_test(a_file_with_a_bit_turned),
         cmocka_unit_test(weights_that_were_edited),
+        cmocka_unit_test(a_copy_in_place_of_a_mapping),
         cmocka_unit_test(wrong_metadata),
         cmocka_unit_test(wrong_graphs),
         cmocka_unit_test(graphs_in_another_order),
