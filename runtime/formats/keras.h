@@ -8,9 +8,13 @@
  *   keras_graph.c       wiring, nested models; with keras_sequential.c,
  *                       keras_functional.c, keras_inputs.c, keras_tensors.c
  *   keras_layers.c      the table of layers, and the simple ones
+ *   keras_moving.c      layers that move numbers about
+ *   keras_merge.c       layers that merge tensors, and keras_combine.c
+ *   keras_masks.c       operations that masks are written with
  *   keras_lstm.c        LSTM, and keras_bidirectional.c
  *   keras_activation.c  activations by name and as objects
  *   keras_emit.c        adding nodes and values to the model
+ *   keras_claim.c       numbers or ids: the dtypes of values
  *   keras_weights.c     which dataset of model.weights.h5 is whose
  *
  * To support one more layer, write a builder and add an entry to the table in
@@ -18,11 +22,13 @@
  * it is called on, and where its results go.
  *
  * MASKS travel with tensors as in Keras: a layer that supports masking passes
- * its input's mask on, others drop it. Two things follow Keras by measurement,
+ * its input's mask on, others drop it; merging layers merge masks, in Keras 3
+ * otherwise than in Keras 2 (keras_merge.h); TimeDistributed passes its mask on
+ * whatever it holds. Two things follow Keras by measurement,
  * not by its documentation: an RNN called with initial_state as tensors does
  * not look at the mask of its input (only at one given as mask=), but passes it
- * on; and a functional model's configuration spells masks out as mask= with the
- * operations NotEqual and Any, which the table takes for that purpose.
+ * on; and a functional model's configuration spells masks out as mask= with
+ * operations, which the table takes for that purpose (keras_masks.c).
  * One thing differs: an Embedding without mask_zero passes on the mask that a
  * request gives with the ids, where Keras warns and drops it.
  */
@@ -35,7 +41,7 @@
 #include "runtime/model/model.h"
 
 /* Bounds on what a configuration may ask for; real models stay far below. */
-#define CG_KERAS_MAX_DEPTH 16    /* models inside models */
+#define CG_KERAS_MAX_DEPTH 16 /* models inside models */
 /* Layers and their calls, all together. A model counts anew each time it is
    called: a small file can ask for it very often. */
 #define CG_KERAS_MAX_LAYERS 65536
@@ -43,6 +49,14 @@
 /* Tensors looked up, those of calls that have to wait again and again. */
 #define CG_KERAS_MAX_LOOKUPS (1 << 20)
 #define CG_KERAS_PLACE 256
+
+/* What a tensor stands for that is no value of the model; only the making of a
+   mask may use it. */
+typedef enum cg_keras_stand {
+    CG_KERAS_ITSELF,
+    CG_KERAS_STRETCHED, /* the mask `value`, the same for each feature */
+    CG_KERAS_ZEROS
+} cg_keras_stand;
 
 /* A symbolic tensor: a value of the model and the mask that goes with it. */
 typedef struct cg_keras_tensor {
@@ -52,6 +66,7 @@ typedef struct cg_keras_tensor {
        making of a mask may use. */
     bool compared;
     float constant;
+    cg_keras_stand stands;
 } cg_keras_tensor;
 
 /* A growing list of tensors. */
@@ -73,10 +88,11 @@ typedef struct cg_keras_reader {
     json_t *loaded; /* path -> index into `weights` */
     cg_weight *weights;
     size_t weight_count, weight_room;
-    json_t *shared;   /* "id" of a layer in several places -> its path */
-    json_t *names;    /* of nodes and values in use */
-    cg_shape *shapes; /* by value number */
-    bool *claimed;    /* a model input that a layer has fixed the dtype of */
+    json_t *shared;    /* "id" of a layer in several places -> its path */
+    json_t *names;     /* of nodes and values in use */
+    cg_shape *shapes;  /* by value number */
+    bool *claimed;     /* a model input that a layer has fixed the dtype of */
+    int32_t *declared; /* of a model input: the dtype that the file says */
     size_t shape_room;
     size_t layers, lookups; /* see CG_KERAS_MAX_LAYERS, _LOOKUPS */
 } cg_keras_reader;
@@ -105,6 +121,9 @@ typedef struct cg_keras_call {
     cg_keras_list states; /* initial_state= */
     const json_t *args;   /* positional arguments as written, or NULL */
     cg_keras_tensor mask; /* mask=; value is CG_NO_VALUE without one */
+    /* Axes after the batch that count as part of it, as to a layer inside
+       TimeDistributed. */
+    int32_t extra_axes;
     cg_keras_list outputs;
 } cg_keras_call;
 
@@ -158,6 +177,48 @@ cellgate_status cg_keras_only_input(const cg_keras_call *call,
                                     cg_keras_tensor *tensor,
                                     cellgate_error *error);
 
+/* ---- keras_moving.c ----------------------------------------------------- */
+
+cellgate_status cg_keras_build_repeat_vector(cg_keras_call *call,
+                                             cellgate_error *error);
+cellgate_status cg_keras_build_flatten(cg_keras_call *call,
+                                       cellgate_error *error);
+cellgate_status cg_keras_build_reshape(cg_keras_call *call,
+                                       cellgate_error *error);
+cellgate_status cg_keras_build_permute(cg_keras_call *call,
+                                       cellgate_error *error);
+cellgate_status cg_keras_build_up_sampling(cg_keras_call *call,
+                                           cellgate_error *error);
+cellgate_status cg_keras_build_zero_padding(cg_keras_call *call,
+                                            cellgate_error *error);
+cellgate_status cg_keras_build_cropping(cg_keras_call *call,
+                                        cellgate_error *error);
+
+/* ---- keras_masks.c ------------------------------------------------------ */
+
+cellgate_status cg_keras_build_not_equal(cg_keras_call *call,
+                                         cellgate_error *error);
+cellgate_status cg_keras_build_any(cg_keras_call *call, cellgate_error *error);
+cellgate_status cg_keras_build_expand_dims(cg_keras_call *call,
+                                           cellgate_error *error);
+cellgate_status cg_keras_build_zeros_like(cg_keras_call *call,
+                                          cellgate_error *error);
+cellgate_status cg_keras_build_ones_like(cg_keras_call *call,
+                                         cellgate_error *error);
+cellgate_status cg_keras_build_logical_or(cg_keras_call *call,
+                                          cellgate_error *error);
+cellgate_status cg_keras_build_mask_concatenate(cg_keras_call *call,
+                                                cellgate_error *error);
+
+/* ---- keras_merge.c ------------------------------------------------------ */
+
+/* Add, Subtract, Multiply, Average, Maximum, Minimum. */
+cellgate_status cg_keras_build_combine(cg_keras_call *call,
+                                       cellgate_error *error);
+cellgate_status cg_keras_build_concatenate(cg_keras_call *call,
+                                           cellgate_error *error);
+cellgate_status cg_keras_build_dot(cg_keras_call *call, cellgate_error *error);
+
 /* ---- keras_lstm.c ------------------------------------------------------ */
 
 cellgate_status cg_keras_build_lstm(cg_keras_call *call, cellgate_error *error);
@@ -206,6 +267,12 @@ cellgate_status cg_keras_get_size(const cg_keras_layer *layer, const char *key,
 cellgate_status cg_keras_get_number(const cg_keras_layer *layer,
                                     const char *key, double absent,
                                     float *number, cellgate_error *error);
+/* A list of `least` to `most` whole numbers of up to CG_MAX_SIZE, of either
+   sign; one number by itself is a list of one, null is -1. */
+cellgate_status cg_keras_get_integers(const cg_keras_layer *layer,
+                                      const char *key, size_t least,
+                                      size_t most, int64_t *numbers,
+                                      size_t *count, cellgate_error *error);
 /* The dtype policy: any that keeps weights in floating point. */
 cellgate_status cg_keras_check_policy(const cg_keras_layer *layer,
                                       cellgate_error *error);
@@ -244,13 +311,6 @@ cellgate_status cg_keras_add_input(cg_keras_reader *reader, const char *name,
                                    const int64_t *shape,
                                    cg_keras_tensor *tensor,
                                    cellgate_error *error);
-/*
- * Says that the call takes the tensor as F32 numbers or I32 ids. A model input
- * becomes what its first user takes (Keras casts there).
- */
-cellgate_status cg_keras_claim(const cg_keras_call *call,
-                               const cg_keras_tensor *tensor, int32_t dtype,
-                               cellgate_error *error);
 /* The mask that a comparison or a mask tensor stands for. */
 cellgate_status cg_keras_make_mask(const cg_keras_call *call,
                                    const cg_keras_tensor *tensor, int32_t *mask,
@@ -262,6 +322,22 @@ cellgate_status cg_keras_features(const cg_keras_call *call,
 /* `wanted`, or with "_2", "_3" ... appended, never used before; lives as the
    reader. NULL if there is no memory. */
 const char *cg_keras_unique_name(cg_keras_reader *reader, const char *wanted);
+
+/* ---- keras_claim.c ------------------------------------------------------ */
+
+/*
+ * Says that the call takes the tensor as F32 numbers or I32 ids. A model input
+ * becomes what its users take; where that is both, and for any other value of
+ * the other dtype, the tensor becomes a cast. Not for a mask.
+ */
+cellgate_status cg_keras_claim(const cg_keras_call *call,
+                               cg_keras_tensor *tensor, int32_t dtype,
+                               cellgate_error *error);
+/* Says that the call takes the tensor as it is: a model input keeps the dtype
+   that the file says. */
+cellgate_status cg_keras_claim_any(const cg_keras_call *call,
+                                   const cg_keras_tensor *tensor,
+                                   cellgate_error *error);
 
 /* ---- keras_weights.c --------------------------------------------------- */
 

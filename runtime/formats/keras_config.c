@@ -248,6 +248,7 @@ static void reader_finish(cg_keras_reader *reader)
     free(reader->weights);
     free(reader->shapes);
     free(reader->claimed);
+    free(reader->declared);
     cellgate_model_destroy(reader->model);
 }
 

@@ -103,6 +103,7 @@ static cellgate_status grow_shapes(cg_keras_reader *reader,
     const size_t room = 2 * needed + 16;
     cg_shape *shapes;
     bool *claimed;
+    int32_t *declared;
 
     if (needed <= reader->shape_room)
         return CELLGATE_OK;
@@ -114,6 +115,10 @@ static cellgate_status grow_shapes(cg_keras_reader *reader,
     if (claimed == NULL)
         return no_memory(error);
     reader->claimed = claimed;
+    declared = realloc(reader->declared, room * sizeof *declared);
+    if (declared == NULL)
+        return no_memory(error);
+    reader->declared = declared;
     memset(claimed + reader->shape_room, 0, room - reader->shape_room);
     reader->shape_room = room;
     return CELLGATE_OK;
@@ -136,6 +141,7 @@ cellgate_status cg_keras_add_input(cg_keras_reader *reader, const char *name,
         status = grow_shapes(reader, error);
     if (status != CELLGATE_OK)
         return status;
+    reader->declared[value] = dtype;
     *tensor =
         (cg_keras_tensor){ .value = value,
                            .mask = model->inputs[model->input_count - 1].mask };
@@ -148,31 +154,6 @@ cellgate_status cg_keras_add_input(cg_keras_reader *reader, const char *name,
                sizeof reader->shapes[i].extent);
     }
     return CELLGATE_OK;
-}
-
-cellgate_status cg_keras_claim(const cg_keras_call *call,
-                               const cg_keras_tensor *tensor, int32_t dtype,
-                               cellgate_error *error)
-{
-    cg_keras_reader *reader = call->layer->reader;
-    cg_value *value = &reader->model->values[tensor->value];
-
-    if (tensor->compared)
-        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
-                             "a comparison is supported as a mask only");
-    if (value->producer == -1 && !reader->claimed[tensor->value] &&
-        value->dtype != CELLGATE_U8) {
-        value->dtype = dtype;
-        reader->claimed[tensor->value] = true;
-    }
-    if (value->dtype == dtype)
-        return CELLGATE_OK;
-    return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
-                         "it takes %s, and '%s' is used as %s elsewhere",
-                         dtype == CELLGATE_I32 ? "ids" : "numbers", value->name,
-                         value->dtype == CELLGATE_I32  ? "ids"
-                         : value->dtype == CELLGATE_U8 ? "a mask"
-                                                       : "numbers");
 }
 
 cellgate_status cg_keras_features(const cg_keras_call *call,
@@ -286,8 +267,7 @@ static cellgate_status compare(const cg_keras_call *call,
                                const cg_keras_tensor *tensor, bool ids,
                                int32_t *mask, cellgate_error *error)
 {
-    const cg_keras_tensor plain = { .value = tensor->value,
-                                    .mask = CG_NO_VALUE };
+    cg_keras_tensor plain = { .value = tensor->value, .mask = CG_NO_VALUE };
     cg_node node = { .kind = ids ? CG_NONZERO : CG_NOT_EQUAL };
     const cg_node *same;
     cellgate_status status =
@@ -314,7 +294,10 @@ cellgate_status cg_keras_make_mask(const cg_keras_call *call,
     const cg_value *value = &reader->model->values[tensor->value];
 
     if (!tensor->compared) {
-        if (value->dtype != CELLGATE_U8)
+        /* A bool input of the model. */
+        if (value->producer == -1 && value->dtype == CELLGATE_I32)
+            return compare(call, tensor, true, mask, error);
+        if (value->dtype != CELLGATE_U8 || tensor->stands != CG_KERAS_ITSELF)
             return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
                                  "'%s' is not a mask", value->name);
         *mask = tensor->value;

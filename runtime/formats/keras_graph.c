@@ -193,7 +193,7 @@ cellgate_status cg_keras_build_top(cg_keras_reader *reader, const json_t *json,
     for (size_t i = 0; status == CELLGATE_OK && i < outputs.count; i++) {
         const cg_keras_tensor *output = &outputs.items[i];
 
-        if (output->compared ||
+        if (output->compared || output->stands != CG_KERAS_ITSELF ||
             reader->model->values[output->value].dtype == CELLGATE_U8)
             status = cg_keras_fail(error, CELLGATE_UNSUPPORTED, &top,
                                    "a mask as an output is not supported");

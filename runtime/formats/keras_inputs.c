@@ -46,7 +46,8 @@ const json_t *cg_keras_input_shape(const json_t *config)
     return shape != NULL ? shape : json_object_get(config, "batch_input_shape");
 }
 
-/* The dtype of the value of an InputLayer: numbers, or ids for integers. */
+/* The dtype of the value of an InputLayer: numbers, or ids for integers and
+   truth values. */
 static cellgate_status read_dtype(const cg_keras_layer *layer,
                                   const json_t *config, int32_t *dtype,
                                   cellgate_error *error)
@@ -56,13 +57,13 @@ static cellgate_status read_dtype(const cg_keras_layer *layer,
     if (name == NULL || strncmp(name, "float", 5) == 0 ||
         strcmp(name, "bfloat16") == 0)
         *dtype = CELLGATE_F32;
-    else if (strncmp(name, "int", 3) == 0 || strncmp(name, "uint", 4) == 0)
+    else if (strncmp(name, "int", 3) == 0 || strncmp(name, "uint", 4) == 0 ||
+             strcmp(name, "bool") == 0)
         *dtype = CELLGATE_I32;
     else
         return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
                              "an input of dtype '%.40s' is not supported; "
-                             "numbers and ids are, and a mask goes with the "
-                             "request",
+                             "numbers, ids and bool are",
                              name);
     return CELLGATE_OK;
 }

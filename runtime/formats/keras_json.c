@@ -54,6 +54,36 @@ cellgate_status cg_keras_get_size(const cg_keras_layer *layer, const char *key,
     return CELLGATE_OK;
 }
 
+static bool get_integer(const json_t *json, int64_t *number)
+{
+    *number = json_is_null(json) ? -1 : json_integer_value(json);
+    return (json_is_null(json) || json_is_integer(json)) &&
+           *number >= -CG_MAX_SIZE && *number <= CG_MAX_SIZE;
+}
+
+cellgate_status cg_keras_get_integers(const cg_keras_layer *layer,
+                                      const char *key, size_t least,
+                                      size_t most, int64_t *numbers,
+                                      size_t *count, cellgate_error *error)
+{
+    const json_t *value = json_object_get(layer->config, key);
+    bool good = value != NULL;
+
+    if (json_is_object(value)) /* a tuple */
+        value = json_object_get(value, "config");
+    *count = json_is_array(value) ? json_array_size(value) : 1;
+    good = good && *count >= least && *count <= most;
+    for (size_t i = 0; good && i < *count; i++)
+        good =
+            get_integer(json_is_array(value) ? json_array_get(value, i) : value,
+                        &numbers[i]);
+    if (good)
+        return CELLGATE_OK;
+    return cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
+                         "'%s' must be %zu to %zu whole numbers", key, least,
+                         most);
+}
+
 cellgate_status cg_keras_get_number(const cg_keras_layer *layer,
                                     const char *key, double absent,
                                     float *number, cellgate_error *error)

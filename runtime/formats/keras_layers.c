@@ -210,6 +210,7 @@ static cellgate_status build_time_distributed(cg_keras_call *call,
     cg_keras_layer inner = *outer;
     cg_keras_tensor x = { 0 };
     cellgate_status status = cg_keras_only_input(call, &x, error);
+    int32_t mask;
     char path[1024];
 
     if (status == CELLGATE_OK &&
@@ -235,57 +236,15 @@ static cellgate_status build_time_distributed(cg_keras_call *call,
         return status;
     (void)snprintf(path, sizeof path, "%s/layer", outer->path);
     inner.path = cg_keras_saved_path(outer->reader, json, path);
+    mask = call->inputs.items[0].mask;
     call->layer = &inner;
+    call->extra_axes++;
     status = inner.class->build(call, error);
+    call->extra_axes--;
     call->layer = outer;
-    return status;
-}
-
-/* ---- Operations that masks are written with ------------------------------ */
-
-static cellgate_status build_not_equal(cg_keras_call *call,
-                                       cellgate_error *error)
-{
-    const json_t *constant = json_array_get(call->args, 1);
-    cg_keras_tensor x = { 0 };
-    cellgate_status status = cg_keras_only_input(call, &x, error);
-
-    if (status != CELLGATE_OK)
-        return status;
-    if (!json_is_number(constant) || x.compared)
-        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
-                             "it is supported for a tensor and a number only");
-    x.compared = true;
-    x.constant = (float)json_number_value(constant);
-    x.mask = CG_NO_VALUE;
-    return cg_keras_list_add(&call->outputs, x, error);
-}
-
-static cellgate_status build_any(cg_keras_call *call, cellgate_error *error)
-{
-    const json_t *axis = json_object_get(call->layer->config, "axis");
-    bool keepdims = false;
-    int32_t mask;
-    cg_keras_tensor x = { 0 };
-    cellgate_status status = cg_keras_only_input(call, &x, error);
-
-    if (json_is_array(axis) && json_array_size(axis) == 1)
-        axis = json_array_get(axis, 0);
     if (status == CELLGATE_OK)
-        status =
-            cg_keras_get_flag(call->layer, "keepdims", false, &keepdims, error);
-    if (status != CELLGATE_OK)
-        return status;
-    if (!x.compared || keepdims || !json_is_integer(axis) ||
-        json_integer_value(axis) != -1 ||
-        call->layer->reader->shapes[x.value].rank < 3)
-        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
-                             "it is supported over the features of a "
-                             "comparison only, to make a mask");
-    status = cg_keras_make_mask(call, &x, &mask, error);
-    return status == CELLGATE_OK
-               ? cg_keras_return(call, mask, CG_NO_VALUE, error)
-               : status;
+        call->outputs.items[0].mask = mask;
+    return status;
 }
 
 /* ---- The table ----------------------------------------------------------- */
@@ -316,6 +275,17 @@ static const char *const leaky_options[] = { "alpha", "negative_slope", NULL };
 static const char *const elu_options[] = { "alpha", NULL };
 static const char *const softmax_options[] = { "axis", NULL };
 static const char *const time_distributed_options[] = { "layer", NULL };
+static const char *const concatenate_options[] = { "axis", NULL };
+static const char *const like_options[] = { "dtype", NULL };
+static const char *const dot_options[] = { "axes", "normalize", NULL };
+static const char *const flatten_options[] = { "data_format", NULL };
+static const char *const repeat_vector_options[] = { "n", NULL };
+static const char *const reshape_options[] = { "target_shape", NULL };
+static const char *const permute_options[] = { "dims", NULL };
+static const char *const up_sampling_options[] = { "size", NULL };
+static const char *const zero_padding_options[] = { "padding", "data_format",
+                                                    NULL };
+static const char *const cropping_options[] = { "cropping", NULL };
 static const char *const any_options[] = { "axis", "keepdims", NULL };
 static const char *const model_options[] = { "layers", "input_layers",
                                              "output_layers",
@@ -325,14 +295,25 @@ static const cg_keras_class classes[] = {
     { "Activation", build_activation, activation_options, CG_KERAS_PER_STEP },
     { "ActivityRegularization", build_identity, regularization_options,
       CG_KERAS_PER_STEP },
+    { "Add", cg_keras_build_combine, no_options, 0 },
     { "AlphaDropout", build_identity, dropout_options, CG_KERAS_PER_STEP },
-    { "Any", build_any, any_options, CG_KERAS_OPERATION },
+    { "Any", cg_keras_build_any, any_options, CG_KERAS_OPERATION },
+    { "Average", cg_keras_build_combine, no_options, 0 },
     { "Bidirectional", cg_keras_build_bidirectional,
       cg_keras_bidirectional_options, 0 },
+    { "Concatenate", cg_keras_build_concatenate, concatenate_options, 0 },
+    { "Concatenate", cg_keras_build_mask_concatenate, concatenate_options,
+      CG_KERAS_OPERATION },
+    { "Cropping1D", cg_keras_build_cropping, cropping_options,
+      CG_KERAS_PER_STEP },
     { "Dense", build_dense, dense_options, CG_KERAS_PER_STEP },
+    { "Dot", cg_keras_build_dot, dot_options, 0 },
     { "Dropout", build_identity, dropout_options, CG_KERAS_PER_STEP },
     { "ELU", build_activation, elu_options, CG_KERAS_PER_STEP },
     { "Embedding", build_embedding, embedding_options, 0 },
+    { "ExpandDims", cg_keras_build_expand_dims, concatenate_options,
+      CG_KERAS_OPERATION },
+    { "Flatten", cg_keras_build_flatten, flatten_options, CG_KERAS_PER_STEP },
     { "Functional", cg_keras_build_model, model_options, CG_KERAS_MODEL },
     { "GaussianDropout", build_identity, dropout_options, CG_KERAS_PER_STEP },
     { "GaussianNoise", build_identity, dropout_options, CG_KERAS_PER_STEP },
@@ -340,20 +321,38 @@ static const cg_keras_class classes[] = {
     { "InputLayer", build_input, input_options, CG_KERAS_INPUT },
     { "LSTM", cg_keras_build_lstm, cg_keras_lstm_options, 0 },
     { "LeakyReLU", build_activation, leaky_options, CG_KERAS_PER_STEP },
+    { "LogicalOr", cg_keras_build_logical_or, no_options, CG_KERAS_OPERATION },
     { "Masking", build_masking, masking_options, 0 },
+    { "Maximum", cg_keras_build_combine, no_options, 0 },
+    { "Minimum", cg_keras_build_combine, no_options, 0 },
     { "Model", cg_keras_build_model, model_options, CG_KERAS_MODEL },
-    { "NotEqual", build_not_equal, no_options, CG_KERAS_OPERATION },
+    { "Multiply", cg_keras_build_combine, no_options, 0 },
+    { "NotEqual", cg_keras_build_not_equal, no_options, CG_KERAS_OPERATION },
+    { "OnesLike", cg_keras_build_ones_like, like_options, CG_KERAS_OPERATION },
+    { "Permute", cg_keras_build_permute, permute_options, CG_KERAS_PER_STEP },
     { "ReLU", build_activation, relu_options, CG_KERAS_PER_STEP },
+    { "RepeatVector", cg_keras_build_repeat_vector, repeat_vector_options,
+      CG_KERAS_PER_STEP },
+    { "Reshape", cg_keras_build_reshape, reshape_options, CG_KERAS_PER_STEP },
     { "Sequential", cg_keras_build_model, model_options, CG_KERAS_MODEL },
     { "Softmax", build_activation, softmax_options, CG_KERAS_PER_STEP },
     { "SpatialDropout1D", build_identity, dropout_options, 0 },
+    { "Subtract", cg_keras_build_combine, no_options, 0 },
     { "TimeDistributed", build_time_distributed, time_distributed_options, 0 },
+    { "UpSampling1D", cg_keras_build_up_sampling, up_sampling_options,
+      CG_KERAS_PER_STEP },
+    { "ZeroPadding1D", cg_keras_build_zero_padding, zero_padding_options,
+      CG_KERAS_PER_STEP },
+    { "ZerosLike", cg_keras_build_zeros_like, like_options,
+      CG_KERAS_OPERATION },
 };
 
 static const char supported[] =
     "supported are Input, Embedding, Masking, LSTM, Bidirectional, Dense, "
     "TimeDistributed, Activation and the activation layers, Dropout and its "
-    "kin, Sequential and Functional";
+    "kin, RepeatVector, Flatten, Reshape, Permute, UpSampling1D, "
+    "ZeroPadding1D, Cropping1D, Concatenate, Add and its kin, Dot, Sequential "
+    "and Functional";
 
 /* A class of a user's own may have any name; its module or registered name
    gives it away. */

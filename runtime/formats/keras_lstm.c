@@ -186,10 +186,13 @@ cg_keras_emit_lstm(const cg_keras_call *call, const cg_keras_lstm_inputs *in,
     inputs[0] = in->x.value;
     inputs[CG_LSTM_INPUT_MASK] = in->mask;
     for (size_t i = 0; status == CELLGATE_OK && i < 2 * directions; i++) {
-        inputs[CG_LSTM_INPUT_STATE + i] =
-            states != NULL ? states[i].value : CG_NO_VALUE;
-        if (states != NULL)
-            status = cg_keras_claim(call, &states[i], CELLGATE_F32, error);
+        cg_keras_tensor state = { .value = CG_NO_VALUE };
+
+        if (states != NULL) {
+            state = states[i];
+            status = cg_keras_claim(call, &state, CELLGATE_F32, error);
+        }
+        inputs[CG_LSTM_INPUT_STATE + i] = state.value;
     }
     for (size_t d = 0; status == CELLGATE_OK && d < directions; d++)
         status = cg_keras_load(call->layer, lstms[d]->suffix, &node,

@@ -141,6 +141,46 @@ cellgate_status cg_host_combine(const cg_host_call *call, cellgate_error *error)
     return CELLGATE_OK;
 }
 
+/* ---- Selection ------------------------------------------------------------
+ */
+
+static void select_row(const cg_host_call *call, const cg_shape *shape,
+                       int64_t row, float *y)
+{
+    const float *x = cg_host_input(call, 0), *other = cg_host_input(call, 2);
+    const uint8_t *mask = cg_host_input(call, 1);
+    cg_shape wide = *cg_host_input_shape(call, 1);
+    int64_t x_step, other_step = 0, mask_step = 0;
+
+    x += find_row(cg_host_input_shape(call, 0), shape, row, &x_step);
+    if (other != NULL)
+        other +=
+            find_row(cg_host_input_shape(call, 2), shape, row, &other_step);
+    wide.extent[wide.rank++] = 1;
+    if (mask != NULL)
+        mask += find_row(&wide, shape, row, &mask_step);
+    for (int64_t k = 0; k < shape->extent[shape->rank - 1]; k++) {
+        if (mask == NULL || mask[k * mask_step] != 0)
+            y[k] = x[k * x_step];
+        else
+            y[k] =
+                other != NULL ? other[k * other_step] : call->node->as.select;
+    }
+}
+
+cellgate_status cg_host_select(const cg_host_call *call, cellgate_error *error)
+{
+    const cg_shape *shape = cg_host_output_shape(call, 0);
+    float *y = cg_host_output(call, 0);
+    const int64_t size = shape->extent[shape->rank - 1];
+    const int64_t rows = cg_host_extent(shape, 0, shape->rank - 1);
+
+    (void)error;
+    for (int64_t row = 0; y != NULL && row < rows; row++)
+        select_row(call, shape, row, y + row * size);
+    return CELLGATE_OK;
+}
+
 /* ---- Masks --------------------------------------------------------------- */
 
 static void logic_row(const cg_host_call *call, const cg_shape *shape,

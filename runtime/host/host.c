@@ -26,6 +26,7 @@ static const host_op host_ops[CG_KIND_COUNT] = {
     [CG_CAST] = cg_host_cast,
     [CG_COMBINE] = cg_host_combine,
     [CG_DOT] = cg_host_dot,
+    [CG_SELECT] = cg_host_select,
     [CG_VALID] = cg_host_valid,
     [CG_LOGIC] = cg_host_logic,
 };

@@ -96,6 +96,7 @@ cellgate_status cg_host_permute(const cg_host_call *call,
 cellgate_status cg_host_cast(const cg_host_call *call, cellgate_error *error);
 cellgate_status cg_host_combine(const cg_host_call *call,
                                 cellgate_error *error);
+cellgate_status cg_host_select(const cg_host_call *call, cellgate_error *error);
 cellgate_status cg_host_dot(const cg_host_call *call, cellgate_error *error);
 cellgate_status cg_host_valid(const cg_host_call *call, cellgate_error *error);
 cellgate_status cg_host_logic(const cg_host_call *call, cellgate_error *error);

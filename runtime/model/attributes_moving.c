@@ -125,6 +125,14 @@ cellgate_status cg_check_logic(const cg_node *node, cellgate_error *error)
         error);
 }
 
+cellgate_status cg_check_select(const cg_node *node, cellgate_error *error)
+{
+    if (isfinite(node->as.select))
+        return CELLGATE_OK;
+    return cg_node_fail(error, CELLGATE_BAD_FILE, node,
+                        "what stands for masked steps is not finite");
+}
+
 cellgate_status cg_check_dot(const cg_node *node, cellgate_error *error)
 {
     const cg_dot *dot = &node->as.dot;

@@ -56,6 +56,32 @@ CG_INFER(combine)
     return status;
 }
 
+CG_INFER(select)
+{
+    const cg_shape *x = cg_infer_input(node, shapes, 0);
+    const cg_shape *other =
+        node->input_count > 2 ? cg_infer_input(node, shapes, 2) : NULL;
+    cg_shape mask = *cg_infer_input(node, shapes, 1), y = *x;
+    cellgate_status status =
+        cg_need_rank(node, "the input", x, 2, CELLGATE_MAX_RANK, error);
+
+    if (status == CELLGATE_OK)
+        status = cg_need_rank(node, "the mask", &mask, x->rank - 1, x->rank - 1,
+                              error);
+    if (status == CELLGATE_OK && other != NULL)
+        status =
+            cg_need_rank(node, "the other input", other, 1, x->rank, error);
+    if (status != CELLGATE_OK)
+        return status;
+    mask.extent[mask.rank++] = 1;
+    status = broadcast(node, &y, &mask, error);
+    if (status == CELLGATE_OK && other != NULL)
+        status = broadcast(node, &y, other, error);
+    if (status == CELLGATE_OK)
+        cg_infer_output(node, shapes, 0, &y);
+    return status;
+}
+
 CG_INFER(valid)
 {
     const cg_shape *x = cg_infer_input(node, shapes, 0);

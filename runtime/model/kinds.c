@@ -120,6 +120,10 @@ static const cg_attribute combine_attributes[] = {
     CHOICE("mode", combine, combine_modes),
 };
 
+static const cg_attribute select_attributes[] = {
+    PLAIN("otherwise", FLOAT, select),
+};
+
 static const cg_attribute dot_attributes[] = {
     PLAIN("axis_a", COUNT, dot.axis_a),
     PLAIN("axis_b", COUNT, dot.axis_b),
@@ -269,6 +273,12 @@ static const cg_kind_entry kinds[CG_KIND_COUNT] = {
                      .infer = cg_infer_combine,
                      .describe = cg_describe_combine,
                      .operations = cg_operations_combine },
+    [CG_SELECT] = { .name = "select",
+                    ARITY(2, 3, 2, 1),
+                    DTYPES(F32, U8, F32),
+                    ATTRIBUTES(select),
+                    .check = cg_check_select,
+                    .infer = cg_infer_select },
     [CG_DOT] = { .name = "dot",
                  ARITY(2, 2, 2, 1),
                  DTYPES(F32, F32, F32),

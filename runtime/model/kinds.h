@@ -106,6 +106,7 @@ CG_INFER(reshape);
 CG_INFER(permute);
 /* infer_merge.c */
 CG_INFER(combine); /* and LOGIC */
+CG_INFER(select);
 CG_INFER(dot);
 CG_INFER(valid);
 
@@ -169,6 +170,7 @@ cellgate_status cg_check_repeat(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_reshape(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_permute(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_combine(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_select(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_dot(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_logic(const cg_node *node, cellgate_error *error);
 

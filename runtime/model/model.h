@@ -49,6 +49,7 @@ typedef struct cg_extents {
     X(PERMUTE, "permute")     /* the axes in another order */                  \
     X(CAST, "cast")           /* to another dtype */                           \
     X(COMBINE, "combine")     /* of inputs, element by element */              \
+    X(SELECT, "select")       /* x, something else where it is masked */       \
     X(DOT, "dot")             /* of two inputs, over an axis of each */        \
     X(VALID, "valid")         /* x -> mask of its steps, all valid */          \
     X(LOGIC, "logic")         /* of masks, step by step */                     \
@@ -165,6 +166,12 @@ typedef enum cg_combine {
 } cg_combine;
 
 /*
+ * inputs: x, its mask of one axis less (valid everywhere if absent), and what
+ * stands for x at masked steps; without that, the attribute does. Axes match as
+ * those of a combination.
+ */
+
+/*
  * Sums over axis_a of the first input and axis_b of the second one; then come
  * the first one's other axes, then the second one's without the batch, or an
  * axis of 1 where there are none. With `normalize` each is divided by its
@@ -220,6 +227,7 @@ typedef struct cg_node {
         cg_extents permute;
         cg_cast cast;
         cg_combine combine;
+        float select;
         cg_dot dot;
         cg_logic logic;
         float not_equal;

@@ -283,9 +283,9 @@ static void wrong_inputs_are_refused(void **state)
         dense, CELLGATE_UNSUPPORTED, "option 'sparse'");
     assert_keras_refuses(
         SEQUENTIAL("{'module': 'keras.layers', 'class_name': 'InputLayer', "
-                   "'config': {'batch_shape': [null, 3], 'dtype': 'bool', "
+                   "'config': {'batch_shape': [null, 3], 'dtype': 'string', "
                    "'name': 'x'}}"),
-        dense, CELLGATE_UNSUPPORTED, "an input of dtype 'bool'");
+        dense, CELLGATE_UNSUPPORTED, "an input of dtype 'string'");
 }
 
 /* ---- Sequential ---------------------------------------------------------- */

@@ -43,11 +43,12 @@ static void identities_leave_nothing(void **state)
                                                                       ", "
                                                                       "'rate': "
                                                                       "0.5") ","
-                                                                             " " LAYER("ActivityRegularization",
-                                                                                       "f",
-                                                                                       ", 'l1': 0.5") ", " LAYER("Identity",
-                                                                                                                 "g",
-                                                                                                                 "")),
+                                                                             " " LAYER(
+                                                                                 "ActivityRegularization",
+                                                                                 "f",
+                                                                                 ", 'l1': 0.5") ", " LAYER("Identity",
+                                                                                                           "g",
+                                                                                                           "")),
         no_weights);
 
     (void)state;
@@ -199,20 +200,32 @@ static void unknown_layers_are_named_with_their_place(void **state)
                          "lacks its class_name");
 }
 
-static void ids_and_numbers_do_not_mix(void **state)
+/* The file says float32: the numbers stay whole, and are cast to ids. */
+static void ids_and_numbers_meet_in_a_cast(void **state)
 {
-    (void)state;
-    assert_keras_refuses(
+    static const keras_weight weights[] = {
+        { "layers/embedding/vars/0", 2, { 9, 2 } },
+        DENSE_WEIGHTS("layers/dense", 6, 2),
+        { NULL, 0, { 0 } }
+    };
+    cellgate_model *model = load(
         FUNCTIONAL(IDS ", " CALLED("Embedding", "e",
                                    ", 'input_dim': 9, 'output_dim': 2",
                                    TENSOR("ids", "0", "0"),
                                    "") ", " CALLED("Dense", "d", ", 'units': 2",
                                                    TENSOR("ids", "0", "0"), ""),
                    "['ids', 0, 0]", "[['e', 0, 0], ['d', 0, 0]]"),
-        ((const keras_weight[]){ { "layers/embedding/vars/0", 2, { 9, 2 } },
-                                 DENSE_WEIGHTS("layers/dense", 6, 2),
-                                 { NULL, 0, { 0 } } }),
-        CELLGATE_UNSUPPORTED, "'ids' is used as ids elsewhere");
+        weights);
+
+    (void)state;
+    assert_int_equal(model->node_count, 3);
+    assert_int_equal(model->values[model->inputs[0].value].dtype, CELLGATE_F32);
+    assert_int_equal(model->nodes[0].kind, CG_CAST);
+    assert_int_equal(model->nodes[0].as.cast, CG_CAST_IDS);
+    assert_int_equal(model->nodes[1].kind, CG_EMBEDDING);
+    assert_int_equal(model->nodes[1].inputs[0], model->nodes[0].outputs[0]);
+    assert_int_equal(model->nodes[2].inputs[0], model->inputs[0].value);
+    cellgate_model_destroy(model);
 }
 
 static void masks_as_operations(void **state)
@@ -293,7 +306,7 @@ int main(void)
         cmocka_unit_test(masking_replaces_the_mask),
         cmocka_unit_test(time_distributed_is_what_it_holds),
         cmocka_unit_test(unknown_layers_are_named_with_their_place),
-        cmocka_unit_test(ids_and_numbers_do_not_mix),
+        cmocka_unit_test(ids_and_numbers_meet_in_a_cast),
         cmocka_unit_test(masks_as_operations),
     };
     return cmocka_run_group_tests(tests, scratch_folder_setup,
