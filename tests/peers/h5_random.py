@@ -253,6 +253,8 @@ def main():
                     comparison.group("", file)
             except AssertionError as error:
                 sys.exit(f"seed {seed} ({how}): {error}")
+            if (seed - options.seed) % 100 == 99:
+                print(f"{seed - options.seed + 1} files", file=sys.stderr)
     print(f"{options.count} files agree: {comparison.numbers} numbers, "
           f"{comparison.texts} texts; {comparison.refused} datasets that may "
           f"grow were refused")

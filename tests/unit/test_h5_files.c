@@ -234,6 +234,68 @@ static void files_with_a_byte_changed(void **state)
     change("user_block");
 }
 
+/* ---- Loops --------------------------------------------------------------- */
+
+static void put_number(unsigned char *at, size_t width, uint64_t number)
+{
+    for (size_t i = 0; i < width; i++)
+        at[i] = (unsigned char)(number >> (8 * i));
+}
+
+static unsigned char *find(unsigned char *image, size_t size, const char *text)
+{
+    for (size_t i = 0; i + strlen(text) <= size; i++)
+        if (memcmp(image + i, text, strlen(text)) == 0)
+            return image + i;
+    fail_msg("no '%s'", text);
+    return NULL;
+}
+
+/* The tree of the root's members, its only node, made its own child. */
+static void a_tree_that_leads_to_itself(void **state)
+{
+    size_t size;
+    unsigned char *image = h5_fixture("earliest", &size);
+    unsigned char *tree = find(image, size, "TREE");
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cg_h5_strings names;
+    cg_h5 *h5;
+
+    (void)state;
+    tree[5] = 1; /* the level */
+    put_number(tree + 32, 8, (uint64_t)(tree - image));
+    h5 = open_image("earliest", image, size);
+    assert_int_equal(cg_h5_members(h5, "", &names, &error), CELLGATE_BAD_FILE);
+    assert_string_equal(error.text, "'/' in the file is damaged: the tree of a "
+                                    "group has a loop");
+    assert_false(cg_h5_has(h5, "layers"));
+    cg_h5_close(h5);
+    free(image);
+}
+
+/* The root's header, of version 1, made to continue with itself. */
+static void a_header_that_continues_with_itself(void **state)
+{
+    size_t size;
+    unsigned char *image = h5_fixture("earliest", &size);
+    unsigned char *header = image + 96; /* behind the superblock */
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cg_h5 *h5 = NULL;
+
+    (void)state;
+    assert_int_equal(header[0], 1);
+    assert_true(header[18] >= 16); /* room in its first message */
+    header[16] = 0x10;
+    put_number(header + 24, 8, 96 + 16);
+    put_number(header + 32, 8, 24);
+    assert_int_equal(cg_h5_open(image, size, "the file", &h5, &error),
+                     CELLGATE_BAD_FILE);
+    assert_string_equal(error.text,
+                        "'/' in the file is damaged: it refers to itself, or "
+                        "to the same place again and again");
+    free(image);
+}
+
 /* ---- Memory -------------------------------------------------------------- */
 
 typedef struct whole_file {
@@ -299,6 +361,8 @@ int main(void)
         cmocka_unit_test(the_number_of_elements_has_to_be_known),
         cmocka_unit_test(files_that_are_cut),
         cmocka_unit_test(files_with_a_byte_changed),
+        cmocka_unit_test(a_tree_that_leads_to_itself),
+        cmocka_unit_test(a_header_that_continues_with_itself),
         cmocka_unit_test(nothing_leaks_without_memory),
     };
     return cmocka_run_group_tests(tests, read_questions, finish_questions);
