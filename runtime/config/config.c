@@ -66,7 +66,8 @@ static cellgate_status refuse_section(const builder *b, const char *name,
                            "unknown section; did you mean [%.*s]?",
                            meant.length, meant.best);
     return cg_complain(error, &place,
-                       "unknown section; there are [cellgate], [scheduler] and "
+                       "unknown section; there are [cellgate], [scheduler], "
+                       "[calibration] and "
                        "[device NAME]");
 }
 
@@ -354,6 +355,8 @@ void cg_config_destroy(cg_config *config)
         device_section_finish(&config->devices[i]);
     free(config->devices);
     cg_paths_free(config->plugin_paths, config->plugin_path_count);
+    free(config->store);
+    free(config->site);
     free(config->path);
     free(config);
 }

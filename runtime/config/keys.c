@@ -62,6 +62,34 @@ static const cg_key scheduler_keys[] = {
     { KEY("threads", CELLGATE_KEY_INTEGER, "0", NULL, 0, 65536,
           "host threads to use at once; 0 means one a core"),
       CG_STORE_COUNT, offsetof(cg_config, threads), NULL },
+    { KEY("measured", CELLGATE_KEY_BOOLEAN, "yes", NULL, 0, 0,
+          "choose by what was measured; no: the first usable device"),
+      CG_STORE_BOOLEAN, offsetof(cg_config, measured), NULL },
+    { KEY("objective", CELLGATE_KEY_CHOICE, "latency", "latency|throughput", 0,
+          0, "what the best device is best at"),
+      CG_STORE_CHOICE, offsetof(cg_config, objective), NULL },
+    { KEY("regime", CELLGATE_KEY_CHOICE, "back-to-back", "back-to-back|spaced",
+          0, 0, "how requests follow each other"),
+      CG_STORE_CHOICE, offsetof(cg_config, regime), NULL },
+    { KEY("margin", CELLGATE_KEY_INTEGER, "5", NULL, 0, 1000,
+          "gain, in percent, that another device must promise to be taken"),
+      CG_STORE_COUNT, offsetof(cg_config, margin), NULL },
+};
+
+static const char *check_file(const cg_value *value)
+{
+    return value->text[0] == '\0' || value->text[0] == '/'
+               ? NULL
+               : "the absolute path of a file";
+}
+
+static const cg_key calibration_keys[] = {
+    { KEY("store", CELLGATE_KEY_TEXT, "", NULL, 0, 0,
+          "file that measurements are kept in"),
+      CG_STORE_TEXT, offsetof(cg_config, store), check_file },
+    { KEY("site", CELLGATE_KEY_TEXT, "", NULL, 0, 0,
+          "file of measurements that is only read"),
+      CG_STORE_TEXT, offsetof(cg_config, site), check_file },
 };
 
 static const cg_key device_keys[] = {
@@ -83,6 +111,8 @@ static const cg_key device_keys[] = {
 const cg_section cg_sections[] = {
     { "cellgate", "cellgate", false, cellgate_keys, COUNT(cellgate_keys) },
     { "scheduler", "scheduler", false, scheduler_keys, COUNT(scheduler_keys) },
+    { "calibration", "calibration", false, calibration_keys,
+      COUNT(calibration_keys) },
     { "device", "device NAME", true, device_keys, COUNT(device_keys) },
 };
 const size_t cg_section_count = COUNT(cg_sections);

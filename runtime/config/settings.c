@@ -220,3 +220,26 @@ const char *cg_settings_value(const cellgate_settings *settings,
             return settings->settings[i].value;
     return NULL;
 }
+
+/* Of one setting, with its NUL. */
+static size_t text_size(const setting *of)
+{
+    return strlen(of->key) + strlen(of->value) + sizeof "= ";
+}
+
+char *cg_settings_text(const cellgate_settings *settings)
+{
+    size_t size = 1;
+    char *text, *at;
+
+    for (size_t i = 0; i < settings->count; i++)
+        size += text_size(&settings->settings[i]);
+    text = at = calloc(size, 1);
+    for (size_t i = 0; text != NULL && i < settings->count; i++)
+        at += sprintf(at, "%s%s=%s", i > 0 ? " " : "",
+                      settings->settings[i].key, settings->settings[i].value);
+    for (at = text; at != NULL && *at != '\0'; at++)
+        if ((unsigned char)*at < ' ')
+            *at = ' ';
+    return text;
+}

@@ -25,6 +25,15 @@ typedef enum cg_fallback {
     CG_FALLBACK_RUN   /* also when a run fails */
 } cg_fallback;
 
+/* What the best device is best at. */
+typedef enum cg_aim { CG_AIM_LATENCY, CG_AIM_THROUGHPUT } cg_aim;
+
+/* How requests follow each other. */
+typedef enum cg_arrivals {
+    CG_ARRIVALS_BACK_TO_BACK,
+    CG_ARRIVALS_SPACED
+} cg_arrivals;
+
 /* A line of a [device NAME] section that belongs to its plugin. */
 typedef struct cg_entry {
     char *key;
@@ -61,6 +70,14 @@ typedef struct cg_config {
     cg_fallback fallback;
     double watchdog;  /* seconds a device run may take; 0: no limit */
     uint32_t threads; /* thread budget of the host's cores; 0: all of them */
+    bool measured;    /* choose by what was measured */
+    cg_aim objective;
+    cg_arrivals regime;
+    uint32_t margin; /* percent */
+
+    /* [calibration] */
+    char *store; /* files; NULL: where they are by default */
+    char *site;
 
     cg_device_section *devices; /* in file order */
     size_t device_count;
@@ -94,6 +111,10 @@ void cg_settings_destroy(cellgate_settings *settings);
 /* The canonical value, or NULL for a key that was not declared. */
 const char *cg_settings_value(const cellgate_settings *settings,
                               const char *key);
+
+/* All of them, "key=value key=value", on one line: two devices with the same
+   text are set alike. malloc'ed; NULL: no memory. */
+char *cg_settings_text(const cellgate_settings *settings);
 
 /* Whether the process runs with someone else's rights: the environment and
    path overrides are then not to be trusted. */

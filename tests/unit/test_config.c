@@ -149,7 +149,8 @@ static void unknown_sections_are_refused(void **state)
     refuses("[dvice]\n", "t.ini:1: [dvice]: unknown section; did you mean "
                          "[device NAME]?");
     refuses("[plugins]\n", "t.ini:1: [plugins]: unknown section; there are "
-                           "[cellgate], [scheduler] and [device NAME]");
+                           "[cellgate], [scheduler], [calibration] and "
+                           "[device NAME]");
     refuses("[cellgate x]\n", "t.ini:1: [cellgate x]: unknown section; did "
                               "you mean [cellgate]?");
 }
@@ -230,7 +231,8 @@ static void unknown_keys_are_refused(void **state)
                                         "belongs in [device NAME], not here");
     refuses("[scheduler]\ncolour = red\n",
             "t.ini:2: [scheduler] colour: unknown key; this section takes "
-            "fallback, watchdog, threads");
+            "fallback, watchdog, threads, measured, objective, regime, "
+            "margin");
 }
 
 static void repeated_keys_are_refused(void **state)
