@@ -32,41 +32,42 @@ const char *cg_regime_name(cg_regime regime)
 /* ---- Opening ---------------------------------------------------------------
  */
 
-cellgate_status cg_store_open(const char *user_path, const char *site_path,
-                              cg_store **store, cellgate_error *error)
+cellgate_status cg_cost_store_open(const char *user_path, const char *site_path,
+                                   cg_cost_store **store, cellgate_error *error)
 {
-    cg_store *made = calloc(1, sizeof *made);
+    cg_cost_store *made = calloc(1, sizeof *made);
     cellgate_status status;
 
     if (made == NULL)
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "no memory for the calibration store");
-    status = cg_store_open_files(made, user_path, site_path, error);
+    status = cg_cost_store_open_files(made, user_path, site_path, error);
     if (status != CELLGATE_OK) {
-        cg_store_close(made);
+        cg_cost_store_close(made);
         return status;
     }
     *store = made;
     return CELLGATE_OK;
 }
 
-void cg_store_close(cg_store *store)
+void cg_cost_store_close(cg_cost_store *store)
 {
     if (store == NULL)
         return;
     sqlite3_close(store->user);
     sqlite3_close(store->site);
+    free(store->pending);
     for (size_t i = 0; i < store->note_count; i++)
         free(store->notes[i]);
     free(store);
 }
 
-const char *cg_store_note(const cg_store *store, size_t index)
+const char *cg_cost_store_note(const cg_cost_store *store, size_t index)
 {
     return index < store->note_count ? store->notes[index] : NULL;
 }
 
-bool cg_store_keeps(const cg_store *store)
+bool cg_cost_store_keeps(const cg_cost_store *store)
 {
     return store->keeps;
 }
@@ -74,9 +75,9 @@ bool cg_store_keeps(const cg_store *store)
 /* ---- Statements ------------------------------------------------------------
  */
 
-sqlite3_stmt *cg_store_prepare(sqlite3 *file, const char *text,
-                               const cg_cost_candidate *candidate,
-                               const char *structure)
+sqlite3_stmt *cg_cost_store_prepare(sqlite3 *file, const char *text,
+                                    const cg_cost_candidate *candidate,
+                                    const char *structure)
 {
     const char *texts[CG_CANDIDATE_FIELDS];
     sqlite3_stmt *statement = NULL;
@@ -96,14 +97,14 @@ sqlite3_stmt *cg_store_prepare(sqlite3 *file, const char *text,
     return NULL;
 }
 
-const char *cg_store_text(sqlite3_stmt *row, int column)
+const char *cg_cost_store_text(sqlite3_stmt *row, int column)
 {
     const char *text = (const char *)sqlite3_column_text(row, column);
 
     return text != NULL ? text : "";
 }
 
-bool cg_store_finish(sqlite3_stmt *statement)
+bool cg_cost_store_finish(sqlite3_stmt *statement)
 {
     const bool done =
         statement != NULL && sqlite3_step(statement) == SQLITE_DONE;
@@ -111,7 +112,7 @@ bool cg_store_finish(sqlite3_stmt *statement)
     return sqlite3_finalize(statement) == SQLITE_OK && done;
 }
 
-int64_t cg_store_fill(double fill)
+int64_t cg_cost_store_fill(double fill)
 {
     return llround(fill * 1000);
 }
@@ -129,8 +130,8 @@ static bool has(const list *of, const cg_cost_shape *shape)
     for (size_t i = 0; i < of->count; i++)
         if (of->points[i].shape.batch == shape->batch &&
             of->points[i].shape.steps == shape->steps &&
-            cg_store_fill(of->points[i].shape.fill) ==
-                cg_store_fill(shape->fill))
+            cg_cost_store_fill(of->points[i].shape.fill) ==
+                cg_cost_store_fill(shape->fill))
             return true;
     return false;
 }
@@ -152,7 +153,7 @@ static bool add(list *of, const cg_cost_point *point)
     return true;
 }
 
-bool cg_store_sane(const cg_cost_point *point)
+bool cg_cost_store_sane(const cg_cost_point *point)
 {
     const cg_summary *summary = &point->summary;
 
@@ -178,7 +179,7 @@ static bool read_point(sqlite3_stmt *row, cg_cost_point *point)
     summary->high = sqlite3_column_double(row, 5);
     summary->error = sqlite3_column_double(row, 6);
     summary->count = (uint32_t)sqlite3_column_int64(row, 7);
-    return cg_store_sane(point);
+    return cg_cost_store_sane(point);
 }
 
 static const char select_points[] =
@@ -193,7 +194,7 @@ static cellgate_status read_points(sqlite3 *file,
                                    list *into, cellgate_error *error)
 {
     sqlite3_stmt *rows =
-        cg_store_prepare(file, select_points, candidate, structure);
+        cg_cost_store_prepare(file, select_points, candidate, structure);
     bool memory = true;
     int step = SQLITE_ERROR;
 
@@ -208,15 +209,16 @@ static cellgate_status read_points(sqlite3 *file,
     if (!memory)
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "no memory for what was measured");
-    return step == SQLITE_DONE ? CELLGATE_OK
-                               : cg_store_fail(file, "reading costs", error);
+    return step == SQLITE_DONE
+               ? CELLGATE_OK
+               : cg_cost_store_fail(file, "reading costs", error);
 }
 
-cellgate_status cg_store_points(cg_store *store,
-                                const cg_cost_candidate *candidate,
-                                const char *structure, cg_regime regime,
-                                cg_cost_point **points, size_t *count,
-                                cellgate_error *error)
+cellgate_status cg_cost_store_points(cg_cost_store *store,
+                                     const cg_cost_candidate *candidate,
+                                     const char *structure, cg_regime regime,
+                                     cg_cost_point **points, size_t *count,
+                                     cellgate_error *error)
 {
     list read = { 0 };
     cellgate_status status =
@@ -234,27 +236,28 @@ cellgate_status cg_store_points(cg_store *store,
     return CELLGATE_OK;
 }
 
-static bool visit_rows(sqlite3_stmt *rows, cg_store_visitor visit,
+static bool visit_rows(sqlite3_stmt *rows, cg_cost_store_visitor visit,
                        void *context, cellgate_status *status)
 {
     int step = SQLITE_DONE;
 
     while (*status == CELLGATE_OK && (step = sqlite3_step(rows)) == SQLITE_ROW)
-        *status = visit(context, cg_store_text(rows, 0),
+        *status = visit(context, cg_cost_store_text(rows, 0),
                         (size_t)sqlite3_column_int64(rows, 1));
     return *status != CELLGATE_OK || step == SQLITE_DONE;
 }
 
-cellgate_status cg_store_structures(cg_store *store,
-                                    const cg_cost_candidate *candidate,
-                                    cg_regime regime, cg_store_visitor visit,
-                                    void *context, cellgate_error *error)
+cellgate_status cg_cost_store_structures(cg_cost_store *store,
+                                         const cg_cost_candidate *candidate,
+                                         cg_regime regime,
+                                         cg_cost_store_visitor visit,
+                                         void *context, cellgate_error *error)
 {
     sqlite3 *const files[] = { store->user, store->site };
     cellgate_status status = CELLGATE_OK;
 
     for (int i = 0; status == CELLGATE_OK && i < 2 && files[i] != NULL; i++) {
-        sqlite3_stmt *rows = cg_store_prepare(
+        sqlite3_stmt *rows = cg_cost_store_prepare(
             files[i],
             "SELECT s.text, count(*) FROM cost JOIN candidate c ON "
             "c.id = cost.candidate JOIN structure s ON s.id = cost.structure "
@@ -267,7 +270,7 @@ cellgate_status cg_store_structures(cg_store *store,
 
         sqlite3_finalize(rows);
         if (!done)
-            return cg_store_fail(files[i], "listing structures", error);
+            return cg_cost_store_fail(files[i], "listing structures", error);
     }
     return status;
 }
@@ -278,7 +281,7 @@ static cellgate_status read_verdict(sqlite3 *file,
                                     cg_cost_verdict *verdict,
                                     cellgate_error *error)
 {
-    sqlite3_stmt *row = cg_store_prepare(
+    sqlite3_stmt *row = cg_cost_store_prepare(
         file,
         "SELECT correct, worst FROM verdict v JOIN candidate c ON "
         "c.id = v.candidate JOIN structure s ON s.id = v.structure "
@@ -294,14 +297,14 @@ static cellgate_status read_verdict(sqlite3 *file,
     sqlite3_finalize(row);
     return step == SQLITE_ROW || step == SQLITE_DONE
                ? CELLGATE_OK
-               : cg_store_fail(file, "reading a verdict", error);
+               : cg_cost_store_fail(file, "reading a verdict", error);
 }
 
-cellgate_status cg_store_verdict(cg_store *store,
-                                 const cg_cost_candidate *candidate,
-                                 const char *structure,
-                                 cg_cost_verdict *verdict,
-                                 cellgate_error *error)
+cellgate_status cg_cost_store_verdict(cg_cost_store *store,
+                                      const cg_cost_candidate *candidate,
+                                      const char *structure,
+                                      cg_cost_verdict *verdict,
+                                      cellgate_error *error)
 {
     cg_cost_verdict read = { .checked = false };
     cellgate_status status =
@@ -311,5 +314,37 @@ cellgate_status cg_store_verdict(cg_store *store,
         status = read_verdict(store->site, candidate, structure, &read, error);
     if (status == CELLGATE_OK)
         *verdict = read;
+    return status;
+}
+
+static cellgate_status ask_known(sqlite3 *file, const char *identity,
+                                 bool *known, cellgate_error *error)
+{
+    sqlite3_stmt *row = NULL;
+    int step = SQLITE_ERROR;
+
+    if (sqlite3_prepare_v2(file,
+                           "SELECT 1 FROM candidate c JOIN cost ON "
+                           "cost.candidate = c.id WHERE identity = ?1 LIMIT 1",
+                           -1, &row, NULL) == SQLITE_OK &&
+        sqlite3_bind_text(row, 1, identity, -1, SQLITE_STATIC) == SQLITE_OK)
+        step = sqlite3_step(row);
+    sqlite3_finalize(row);
+    *known = step == SQLITE_ROW;
+    return step == SQLITE_ROW || step == SQLITE_DONE
+               ? CELLGATE_OK
+               : cg_cost_store_fail(file, "looking for a device", error);
+}
+
+cellgate_status cg_cost_store_knows(cg_cost_store *store, const char *identity,
+                                    bool *known, cellgate_error *error)
+{
+    bool found = false;
+    cellgate_status status = ask_known(store->user, identity, &found, error);
+
+    if (status == CELLGATE_OK && !found && store->site != NULL)
+        status = ask_known(store->site, identity, &found, error);
+    if (status == CELLGATE_OK)
+        *known = found;
     return status;
 }

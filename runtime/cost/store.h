@@ -7,14 +7,14 @@
  * structure (what was computed) and a regime (how the runs followed each
  * other), at a shape. Candidates and structures are compared by all of their
  * text: what does not match is not used, stays in the file, and can be shown
- * with the reason (cg_store_diff()).
+ * with the reason (cg_cost_store_diff()).
  *
  * FAULTS. Each write is one transaction: a process killed at any moment leaves
  * the file as it was before or after. Several processes may read and write; a
  * writer waits for the others up to a few seconds. A user's file that is no
  * database, or is damaged, is put aside ("PATH.damaged") and a new one is
  * begun; one that this version cannot read is left alone and not used. A file
- * that cannot be written is read. The notes say so (cg_store_note()).
+ * that cannot be written is read. The notes say so (cg_cost_store_note()).
  *
  * One thread at a time a store.
  */
@@ -58,60 +58,68 @@ typedef struct cg_cost_verdict {
     double worst; /* of |result - reference| / largest |reference| */
 } cg_cost_verdict;
 
-typedef struct cg_store cg_store;
+typedef struct cg_cost_store cg_cost_store;
 
 /*
- * `user_path` NULL: nothing is kept. `site_path` NULL or not there: none.
+ * `user_path` NULL: nothing is kept. A file that is not there is made by the
+ * first write. `site_path` NULL or not there: none.
  * Fails with NO_MEMORY only: whatever is wrong with the files becomes a note,
  * and the store works with what is left, if only within this process.
  */
-cellgate_status cg_store_open(const char *user_path, const char *site_path,
-                              cg_store **store, cellgate_error *error);
-void cg_store_close(cg_store *store); /* NULL is allowed */
+cellgate_status cg_cost_store_open(const char *user_path, const char *site_path,
+                                   cg_cost_store **store,
+                                   cellgate_error *error);
+void cg_cost_store_close(cg_cost_store *store); /* NULL is allowed */
 
 /* What was wrong with the files: note number `index`, NULL past the last. */
-const char *cg_store_note(const cg_store *store, size_t index);
+const char *cg_cost_store_note(const cg_cost_store *store, size_t index);
 /* Whether what is put is kept after this process. */
-bool cg_store_keeps(const cg_store *store);
+bool cg_cost_store_keeps(const cg_cost_store *store);
 
 /*
  * The points of a candidate and a structure, the user's before the site's for
  * the same shape. `structure` is its canonical text. malloc'ed, the caller
  * frees *points; none: NULL and 0.
  */
-cellgate_status cg_store_points(cg_store *store,
-                                const cg_cost_candidate *candidate,
-                                const char *structure, cg_regime regime,
-                                cg_cost_point **points, size_t *count,
-                                cellgate_error *error);
+cellgate_status cg_cost_store_points(cg_cost_store *store,
+                                     const cg_cost_candidate *candidate,
+                                     const char *structure, cg_regime regime,
+                                     cg_cost_point **points, size_t *count,
+                                     cellgate_error *error);
 /* Replaces the point at that shape. IO: it could not be kept (the disk is
    full, say); nothing has changed then. */
-cellgate_status cg_store_put(cg_store *store,
-                             const cg_cost_candidate *candidate,
-                             const char *structure, cg_regime regime,
-                             const cg_cost_point *point, cellgate_error *error);
+cellgate_status cg_cost_store_put(cg_cost_store *store,
+                                  const cg_cost_candidate *candidate,
+                                  const char *structure, cg_regime regime,
+                                  const cg_cost_point *point,
+                                  cellgate_error *error);
 
-cellgate_status cg_store_verdict(cg_store *store,
-                                 const cg_cost_candidate *candidate,
-                                 const char *structure,
-                                 cg_cost_verdict *verdict,
-                                 cellgate_error *error);
-cellgate_status cg_store_put_verdict(cg_store *store,
-                                     const cg_cost_candidate *candidate,
-                                     const char *structure,
-                                     const cg_cost_verdict *verdict,
-                                     cellgate_error *error);
+cellgate_status cg_cost_store_verdict(cg_cost_store *store,
+                                      const cg_cost_candidate *candidate,
+                                      const char *structure,
+                                      cg_cost_verdict *verdict,
+                                      cellgate_error *error);
+cellgate_status cg_cost_store_put_verdict(cg_cost_store *store,
+                                          const cg_cost_candidate *candidate,
+                                          const char *structure,
+                                          const cg_cost_verdict *verdict,
+                                          cellgate_error *error);
 
 /* Structures that a candidate has points for, one call each; stops at the
    first status that is not OK and returns it. The visitor must not use the
    store. */
-typedef cellgate_status (*cg_store_visitor)(void *context,
-                                            const char *structure,
-                                            size_t points);
-cellgate_status cg_store_structures(cg_store *store,
-                                    const cg_cost_candidate *candidate,
-                                    cg_regime regime, cg_store_visitor visit,
-                                    void *context, cellgate_error *error);
+typedef cellgate_status (*cg_cost_store_visitor)(void *context,
+                                                 const char *structure,
+                                                 size_t points);
+cellgate_status cg_cost_store_structures(cg_cost_store *store,
+                                         const cg_cost_candidate *candidate,
+                                         cg_regime regime,
+                                         cg_cost_store_visitor visit,
+                                         void *context, cellgate_error *error);
+
+/* Whether anything was measured on a device of that identity. */
+cellgate_status cg_cost_store_knows(cg_cost_store *store, const char *identity,
+                                    bool *known, cellgate_error *error);
 
 /* ---- store_text.c: for a fleet --------------------------------------------
  */
@@ -120,15 +128,16 @@ cellgate_status cg_store_structures(cg_store *store,
  * All rows as text: a first line that says what it is, then one line a row,
  * fields separated by tabs. IO: the stream failed.
  */
-cellgate_status cg_store_export(cg_store *store, FILE *stream,
-                                cellgate_error *error);
+cellgate_status cg_cost_store_export(cg_cost_store *store, FILE *stream,
+                                     cellgate_error *error);
 /*
  * Adds rows of that form; of two for the same shape the one with more samples
  * stays. All or none: BAD_FILE with the line's number, and nothing is changed.
  * `name` stands for the stream in messages. *rows: how many were read.
  */
-cellgate_status cg_store_import(cg_store *store, FILE *stream, const char *name,
-                                size_t *rows, cellgate_error *error);
+cellgate_status cg_cost_store_import(cg_cost_store *store, FILE *stream,
+                                     const char *name, size_t *rows,
+                                     cellgate_error *error);
 /* ---- store_diff.c -----------------------------------------------------------
  */
 
@@ -138,9 +147,9 @@ cellgate_status cg_store_import(cg_store *store, FILE *stream, const char *name,
  * the one it is most like, and how many rows that leaves unused. *unused: all
  * of them together.
  */
-cellgate_status cg_store_diff(cg_store *store,
-                              const cg_cost_candidate *candidates, size_t count,
-                              FILE *stream, size_t *unused,
-                              cellgate_error *error);
+cellgate_status cg_cost_store_diff(cg_cost_store *store,
+                                   const cg_cost_candidate *candidates,
+                                   size_t count, FILE *stream, size_t *unused,
+                                   cellgate_error *error);
 
 #endif

@@ -55,7 +55,7 @@ static int64_t judge(sqlite3_stmt *row, const cg_cost_candidate *candidates,
     int most = -1, differs = -1;
 
     for (int i = 0; i < CG_CANDIDATE_FIELDS; i++)
-        stored[i] = cg_store_text(row, i + 1);
+        stored[i] = cg_cost_store_text(row, i + 1);
     for (size_t i = 0; i < count; i++) {
         int at, same = likeness(stored, &candidates[i], &at);
 
@@ -67,7 +67,8 @@ static int64_t judge(sqlite3_stmt *row, const cg_cost_candidate *candidates,
             closest = &candidates[i];
         }
     }
-    write_stale(stream, cg_store_text(row, 0), stored, rows, closest, differs);
+    write_stale(stream, cg_cost_store_text(row, 0), stored, rows, closest,
+                differs);
     return rows;
 }
 
@@ -89,13 +90,13 @@ static cellgate_status diff_file(sqlite3 *file,
             *unused += (size_t)judge(rows, candidates, count, stream);
     sqlite3_finalize(rows);
     return step == SQLITE_DONE ? CELLGATE_OK
-                               : cg_store_fail(file, "comparing", error);
+                               : cg_cost_store_fail(file, "comparing", error);
 }
 
-cellgate_status cg_store_diff(cg_store *store,
-                              const cg_cost_candidate *candidates, size_t count,
-                              FILE *stream, size_t *unused,
-                              cellgate_error *error)
+cellgate_status cg_cost_store_diff(cg_cost_store *store,
+                                   const cg_cost_candidate *candidates,
+                                   size_t count, FILE *stream, size_t *unused,
+                                   cellgate_error *error)
 {
     size_t all = 0;
     cellgate_status status =

@@ -39,7 +39,7 @@ static const char schema[] =
     " worst REAL NOT NULL, at INTEGER NOT NULL,"
     " PRIMARY KEY (candidate, structure)) WITHOUT ROWID;";
 
-void cg_store_add_note(cg_store *store, const char *format, ...)
+void cg_cost_store_add_note(cg_cost_store *store, const char *format, ...)
 {
     va_list arguments;
     char *text = NULL;
@@ -54,8 +54,8 @@ void cg_store_add_note(cg_store *store, const char *format, ...)
         store->notes[store->note_count++] = text;
 }
 
-cellgate_status cg_store_fail(sqlite3 *file, const char *doing,
-                              cellgate_error *error)
+cellgate_status cg_cost_store_fail(sqlite3 *file, const char *doing,
+                                   cellgate_error *error)
 {
     const int code = sqlite3_errcode(file) & 0xff;
     const cellgate_status status = code == SQLITE_NOMEM  ? CELLGATE_NO_MEMORY
@@ -127,7 +127,7 @@ static verdict judge(sqlite3 *file)
     return USABLE;
 }
 
-bool cg_store_execute(sqlite3 *file, const char *text)
+bool cg_cost_store_execute(sqlite3 *file, const char *text)
 {
     return sqlite3_exec(file, text, NULL, NULL, NULL) == SQLITE_OK;
 }
@@ -140,11 +140,12 @@ static bool make_tables(sqlite3 *file)
     snprintf(header, sizeof header,
              "PRAGMA application_id = %d; PRAGMA user_version = %d",
              APPLICATION, LAYOUT);
-    if (cg_store_execute(file, "BEGIN IMMEDIATE") &&
-        cg_store_execute(file, schema) && cg_store_execute(file, header) &&
-        cg_store_execute(file, "COMMIT"))
+    if (cg_cost_store_execute(file, "BEGIN IMMEDIATE") &&
+        cg_cost_store_execute(file, schema) &&
+        cg_cost_store_execute(file, header) &&
+        cg_cost_store_execute(file, "COMMIT"))
         return true;
-    (void)cg_store_execute(file, "ROLLBACK");
+    (void)cg_cost_store_execute(file, "ROLLBACK");
     return false;
 }
 
@@ -153,9 +154,9 @@ static void set_up(sqlite3 *file)
     sqlite3_busy_timeout(file, PATIENCE);
     sqlite3_extended_result_codes(file, 1);
     /* A read-only place takes no WAL; see doc/decisions.md. */
-    (void)cg_store_execute(file, "PRAGMA journal_mode = DELETE;"
-                                 "PRAGMA trusted_schema = OFF;"
-                                 "PRAGMA cell_size_check = ON");
+    (void)cg_cost_store_execute(file, "PRAGMA journal_mode = DELETE;"
+                                      "PRAGMA trusted_schema = OFF;"
+                                      "PRAGMA cell_size_check = ON");
 }
 
 /* ---- The user's file ------------------------------------------------------
@@ -218,7 +219,7 @@ static sqlite3 *open_file(const char *path, int flags)
 }
 
 /* NULL: it cannot be used; a note says why. */
-static sqlite3 *accept(cg_store *store, sqlite3 *file, const char *path,
+static sqlite3 *accept(cg_cost_store *store, sqlite3 *file, const char *path,
                        bool *damaged)
 {
     verdict found = judge(file);
@@ -230,18 +231,19 @@ static sqlite3 *accept(cg_store *store, sqlite3 *file, const char *path,
     if (found == USABLE || found == FRESH)
         return file;
     if (found == FOREIGN)
-        cg_store_add_note(store,
-                          "%s was written by another program or a later "
-                          "version; it is not used, and nothing is kept",
-                          path);
+        cg_cost_store_add_note(store,
+                               "%s was written by another program or a later "
+                               "version; it is not used, and nothing is kept",
+                               path);
     if (found == UNREADABLE)
-        cg_store_add_note(store, "%s cannot be used: %s; nothing is kept", path,
-                          sqlite3_errmsg(file));
+        cg_cost_store_add_note(store, "%s cannot be used: %s; nothing is kept",
+                               path, sqlite3_errmsg(file));
     sqlite3_close(file);
     return NULL;
 }
 
-static sqlite3 *open_user_once(cg_store *store, const char *path, bool *damaged)
+static sqlite3 *open_user_once(cg_cost_store *store, const char *path,
+                               bool *damaged)
 {
     sqlite3 *file;
 
@@ -249,22 +251,24 @@ static sqlite3 *open_user_once(cg_store *store, const char *path, bool *damaged)
     make_folders(path);
     file = open_file(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
     if (file == NULL) {
-        cg_store_add_note(store, "%s cannot be opened; nothing is kept", path);
+        cg_cost_store_add_note(store, "%s cannot be opened; nothing is kept",
+                               path);
         return NULL;
     }
     file = accept(store, file, path, damaged);
     if (file != NULL && sqlite3_db_readonly(file, "main") != 0) {
-        cg_store_add_note(store,
-                          "%s cannot be written; it is read, and nothing is "
-                          "kept",
-                          path);
+        cg_cost_store_add_note(
+            store,
+            "%s cannot be written; it is read, and nothing is "
+            "kept",
+            path);
         return file;
     }
     store->keeps = file != NULL;
     return file;
 }
 
-static sqlite3 *open_user(cg_store *store, const char *path)
+static sqlite3 *open_user(cg_cost_store *store, const char *path)
 {
     struct stat judged;
     const bool there = stat(path, &judged) == 0;
@@ -274,16 +278,18 @@ static sqlite3 *open_user(cg_store *store, const char *path)
     if (file != NULL || !damaged)
         return file;
     if (!there || !put_aside(path, &judged)) {
-        cg_store_add_note(store,
-                          "%s is damaged and cannot be put aside; nothing is "
-                          "kept",
-                          path);
+        cg_cost_store_add_note(
+            store,
+            "%s is damaged and cannot be put aside; nothing is "
+            "kept",
+            path);
         return NULL;
     }
-    cg_store_add_note(store,
-                      "%s was damaged; it is %s.damaged now, and a new one "
-                      "was begun: measure again (cellgate calibrate)",
-                      path, path);
+    cg_cost_store_add_note(
+        store,
+        "%s was damaged; it is %s.damaged now, and a new one "
+        "was begun: measure again (cellgate calibrate)",
+        path, path);
     return open_user_once(store, path, &damaged);
 }
 
@@ -312,7 +318,7 @@ static char *immutable_uri(const char *path)
     return uri;
 }
 
-static sqlite3 *open_site(cg_store *store, const char *path)
+static sqlite3 *open_site(cg_cost_store *store, const char *path)
 {
     char *uri = immutable_uri(path);
     sqlite3 *file = NULL;
@@ -321,29 +327,51 @@ static sqlite3 *open_site(cg_store *store, const char *path)
         file = open_file(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
     free(uri);
     if (file != NULL && judge(file) != USABLE) {
-        cg_store_add_note(store,
-                          "%s is no calibration store of this version, or is "
-                          "damaged; it is not used",
-                          path);
+        cg_cost_store_add_note(
+            store,
+            "%s is no calibration store of this version, or is "
+            "damaged; it is not used",
+            path);
         sqlite3_close(file);
         file = NULL;
     } else if (file == NULL && access(path, F_OK) == 0) {
-        cg_store_add_note(store, "%s cannot be opened; it is not used", path);
+        cg_cost_store_add_note(store, "%s cannot be opened; it is not used",
+                               path);
     }
     return file;
+}
+
+/* The file is made when something is to be kept, not by whoever only looks. */
+void cg_cost_store_make_file(cg_cost_store *store)
+{
+    sqlite3 *file;
+
+    if (store->pending == NULL)
+        return;
+    store->keeps = false;
+    file = open_user(store, store->pending);
+    if (file != NULL) {
+        sqlite3_close(store->user);
+        store->user = file;
+    }
+    free(store->pending);
+    store->pending = NULL;
 }
 
 /* ---- Both ------------------------------------------------------------------
  */
 
-cellgate_status cg_store_open_files(cg_store *store, const char *user_path,
-                                    const char *site_path,
-                                    cellgate_error *error)
+cellgate_status cg_cost_store_open_files(cg_cost_store *store,
+                                         const char *user_path,
+                                         const char *site_path,
+                                         cellgate_error *error)
 {
     if (site_path != NULL)
         store->site = open_site(store, site_path);
-    if (user_path != NULL)
+    if (user_path != NULL && access(user_path, F_OK) == 0)
         store->user = open_user(store, user_path);
+    else if (user_path != NULL)
+        store->keeps = (store->pending = strdup(user_path)) != NULL;
     if (store->user == NULL)
         store->user =
             open_file(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);

@@ -16,27 +16,32 @@ void cg_candidate_texts(const cg_cost_candidate *candidate,
 
 #define CG_STORE_NOTES 8
 
-struct cg_store {
+struct cg_cost_store {
     sqlite3 *user; /* a file, or in memory; never NULL */
     sqlite3 *site; /* NULL: none */
     bool keeps;
+    char *pending; /* the user's file, which is not there yet */
     char *notes[CG_STORE_NOTES];
     size_t note_count;
 };
 
 CELLGATE_PRINTF_LIKE(2, 3)
-void cg_store_add_note(cg_store *store, const char *format, ...);
+void cg_cost_store_add_note(cg_cost_store *store, const char *format, ...);
 
 /* Opens both as far as they can be opened; NO_MEMORY only. */
-cellgate_status cg_store_open_files(cg_store *store, const char *user_path,
-                                    const char *site_path,
-                                    cellgate_error *error);
+cellgate_status cg_cost_store_open_files(cg_cost_store *store,
+                                         const char *user_path,
+                                         const char *site_path,
+                                         cellgate_error *error);
 
-bool cg_store_execute(sqlite3 *file, const char *text);
+/* Makes the user's file before the first write; a note where that fails. */
+void cg_cost_store_make_file(cg_cost_store *store);
+
+bool cg_cost_store_execute(sqlite3 *file, const char *text);
 
 /* Fills *error from what SQLite says: NO_MEMORY, BUSY or IO. */
-cellgate_status cg_store_fail(sqlite3 *file, const char *doing,
-                              cellgate_error *error);
+cellgate_status cg_cost_store_fail(sqlite3 *file, const char *doing,
+                                   cellgate_error *error);
 
 /* ---- store.c: statements --------------------------------------------------
  */
@@ -48,30 +53,30 @@ cellgate_status cg_store_fail(sqlite3 *file, const char *doing,
 
 /* With the candidate as parameters 1 to 7 and, unless NULL, the structure as
    the eighth; their texts have to outlive it. NULL: it failed. */
-sqlite3_stmt *cg_store_prepare(sqlite3 *file, const char *text,
-                               const cg_cost_candidate *candidate,
-                               const char *structure);
+sqlite3_stmt *cg_cost_store_prepare(sqlite3 *file, const char *text,
+                                    const cg_cost_candidate *candidate,
+                                    const char *structure);
 /* A column's text; "" where there is none. */
-const char *cg_store_text(sqlite3_stmt *row, int column);
+const char *cg_cost_store_text(sqlite3_stmt *row, int column);
 /* Runs a statement without results to its end. */
-bool cg_store_finish(sqlite3_stmt *statement);
+bool cg_cost_store_finish(sqlite3_stmt *statement);
 /* Thousandths: what is compared is a whole number. */
-int64_t cg_store_fill(double fill);
+int64_t cg_cost_store_fill(double fill);
 /* Whether a point is one that may be put, or was. */
-bool cg_store_sane(const cg_cost_point *point);
+bool cg_cost_store_sane(const cg_cost_point *point);
 
 /* ---- store_write.c: within a transaction ----------------------------------
  */
 
 /* Makes rows of the candidate and of the structure. */
-bool cg_store_name_both(sqlite3 *file, const cg_cost_candidate *candidate,
-                        const char *structure);
-bool cg_store_put_point(sqlite3 *file, const cg_cost_candidate *candidate,
-                        const char *structure, cg_regime regime,
-                        const cg_cost_point *point);
+bool cg_cost_store_name_both(sqlite3 *file, const cg_cost_candidate *candidate,
+                             const char *structure);
+bool cg_cost_store_put_point(sqlite3 *file, const cg_cost_candidate *candidate,
+                             const char *structure, cg_regime regime,
+                             const cg_cost_point *point);
 /* Ends the transaction: commits it, or, where it was not `done` or cannot be,
    undoes it and says why. */
-cellgate_status cg_store_settle(sqlite3 *file, bool done, const char *doing,
-                                cellgate_error *error);
+cellgate_status cg_cost_store_settle(sqlite3 *file, bool done,
+                                     const char *doing, cellgate_error *error);
 
 #endif

@@ -32,7 +32,7 @@ static const char select_all[] =
 static void write_row(sqlite3_stmt *row, FILE *stream)
 {
     for (int i = 0; i < TEXT_FIELDS; i++)
-        fprintf(stream, "%s\t", cg_store_text(row, i));
+        fprintf(stream, "%s\t", cg_cost_store_text(row, i));
     fprintf(stream, "%s\t%lld\t%lld\t%lld",
             cg_regime_name((cg_regime)sqlite3_column_int(row, 9)),
             (long long)sqlite3_column_int64(row, 10),
@@ -54,11 +54,11 @@ static cellgate_status write_rows(sqlite3 *file, FILE *stream,
             write_row(rows, stream);
     sqlite3_finalize(rows);
     return step == SQLITE_DONE ? CELLGATE_OK
-                               : cg_store_fail(file, "exporting", error);
+                               : cg_cost_store_fail(file, "exporting", error);
 }
 
-cellgate_status cg_store_export(cg_store *store, FILE *stream,
-                                cellgate_error *error)
+cellgate_status cg_cost_store_export(cg_cost_store *store, FILE *stream,
+                                     cellgate_error *error)
 {
     cellgate_status status;
 
@@ -130,7 +130,7 @@ static bool read_numbers(char *const fields[FIELDS], cg_cost_point *point)
         return false;
     point->shape.fill = (double)fill / 1000;
     summary->count = (uint32_t)count;
-    return cg_store_sane(point);
+    return cg_cost_store_sane(point);
 }
 
 static bool read_regime(const char *text, cg_regime *regime)
@@ -165,7 +165,7 @@ static bool read_row(char *line, row *to)
 /* How many samples the file has at that shape already. */
 static int64_t known_samples(sqlite3 *file, const row *of)
 {
-    sqlite3_stmt *find = cg_store_prepare(
+    sqlite3_stmt *find = cg_cost_store_prepare(
         file,
         "SELECT count FROM cost JOIN candidate c ON c.id = cost.candidate "
         "JOIN structure s ON s.id = cost.structure WHERE " CG_CANDIDATE_IS
@@ -178,8 +178,8 @@ static int64_t known_samples(sqlite3 *file, const row *of)
         sqlite3_bind_int(find, 9, (int)of->regime) == SQLITE_OK &&
         sqlite3_bind_int64(find, 10, of->point.shape.batch) == SQLITE_OK &&
         sqlite3_bind_int64(find, 11, of->point.shape.steps) == SQLITE_OK &&
-        sqlite3_bind_int64(find, 12, cg_store_fill(of->point.shape.fill)) ==
-            SQLITE_OK &&
+        sqlite3_bind_int64(
+            find, 12, cg_cost_store_fill(of->point.shape.fill)) == SQLITE_OK &&
         sqlite3_step(find) == SQLITE_ROW)
         count = sqlite3_column_int64(find, 0);
     sqlite3_finalize(find);
@@ -190,9 +190,9 @@ static bool take_row(sqlite3 *file, const row *of)
 {
     if (known_samples(file, of) > of->point.summary.count)
         return true;
-    return cg_store_name_both(file, &of->candidate, of->structure) &&
-           cg_store_put_point(file, &of->candidate, of->structure, of->regime,
-                              &of->point);
+    return cg_cost_store_name_both(file, &of->candidate, of->structure) &&
+           cg_cost_store_put_point(file, &of->candidate, of->structure,
+                                   of->regime, &of->point);
 }
 
 /* The lines after the first one. */
@@ -215,7 +215,7 @@ static cellgate_status take_rows(sqlite3 *file, FILE *stream, const char *name,
                                    "that a calibration can have",
                                    name, number, FIELDS);
         else if (!take_row(file, &read))
-            status = cg_store_fail(file, "importing", error);
+            status = cg_cost_store_fail(file, "importing", error);
         else
             ++*rows;
     }
@@ -242,23 +242,26 @@ static cellgate_status check_title(FILE *stream, const char *name,
                                  name);
 }
 
-cellgate_status cg_store_import(cg_store *store, FILE *stream, const char *name,
-                                size_t *rows, cellgate_error *error)
+cellgate_status cg_cost_store_import(cg_cost_store *store, FILE *stream,
+                                     const char *name, size_t *rows,
+                                     cellgate_error *error)
 {
-    sqlite3 *file = store->user;
-    size_t count = 0;
     cellgate_status status = check_title(stream, name, error);
+    size_t count = 0;
+    sqlite3 *file;
 
     if (status != CELLGATE_OK)
         return status;
-    if (!cg_store_execute(file, "BEGIN IMMEDIATE"))
-        return cg_store_fail(file, "importing", error);
+    cg_cost_store_make_file(store);
+    file = store->user;
+    if (!cg_cost_store_execute(file, "BEGIN IMMEDIATE"))
+        return cg_cost_store_fail(file, "importing", error);
     status = take_rows(file, stream, name, &count, error);
     if (status != CELLGATE_OK) {
-        (void)cg_store_execute(file, "ROLLBACK");
+        (void)cg_cost_store_execute(file, "ROLLBACK");
         return status;
     }
-    status = cg_store_settle(file, true, "importing", error);
+    status = cg_cost_store_settle(file, true, "importing", error);
     if (status == CELLGATE_OK)
         *rows = count;
     return status;

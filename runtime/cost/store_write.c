@@ -10,17 +10,17 @@
  */
 
 /* Rows of the candidate and of the structure, within a transaction. */
-bool cg_store_name_both(sqlite3 *file, const cg_cost_candidate *candidate,
-                        const char *structure)
+bool cg_cost_store_name_both(sqlite3 *file, const cg_cost_candidate *candidate,
+                             const char *structure)
 {
-    sqlite3_stmt *statement = cg_store_prepare(
+    sqlite3_stmt *statement = cg_cost_store_prepare(
         file,
         "INSERT INTO candidate (plugin, build, identity, settings, variant,"
         " numeric, host, device) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
         " ON CONFLICT DO UPDATE SET device = excluded.device",
         candidate, candidate->device);
 
-    if (!cg_store_finish(statement))
+    if (!cg_cost_store_finish(statement))
         return false;
     statement = NULL;
     if (sqlite3_prepare_v2(file,
@@ -31,18 +31,18 @@ bool cg_store_name_both(sqlite3 *file, const cg_cost_candidate *candidate,
         sqlite3_finalize(statement);
         return false;
     }
-    return cg_store_finish(statement);
+    return cg_cost_store_finish(statement);
 }
 
 #define BOTH                                                                   \
     "FROM candidate c, structure s WHERE " CG_CANDIDATE_IS " AND s.text = ?8"
 
-bool cg_store_put_point(sqlite3 *file, const cg_cost_candidate *candidate,
-                        const char *structure, cg_regime regime,
-                        const cg_cost_point *point)
+bool cg_cost_store_put_point(sqlite3 *file, const cg_cost_candidate *candidate,
+                             const char *structure, cg_regime regime,
+                             const cg_cost_point *point)
 {
     const cg_summary *summary = &point->summary;
-    sqlite3_stmt *put = cg_store_prepare(
+    sqlite3_stmt *put = cg_cost_store_prepare(
         file,
         "INSERT OR REPLACE INTO cost SELECT c.id, s.id, ?9, ?10, ?11, ?12,"
         " ?13, ?14, ?15, ?16, ?17, ?18 " BOTH,
@@ -51,7 +51,7 @@ bool cg_store_put_point(sqlite3 *file, const cg_cost_candidate *candidate,
     if (put == NULL || sqlite3_bind_int(put, 9, (int)regime) != SQLITE_OK ||
         sqlite3_bind_int64(put, 10, point->shape.batch) != SQLITE_OK ||
         sqlite3_bind_int64(put, 11, point->shape.steps) != SQLITE_OK ||
-        sqlite3_bind_int64(put, 12, cg_store_fill(point->shape.fill)) !=
+        sqlite3_bind_int64(put, 12, cg_cost_store_fill(point->shape.fill)) !=
             SQLITE_OK ||
         sqlite3_bind_double(put, 13, summary->median) != SQLITE_OK ||
         sqlite3_bind_double(put, 14, summary->low) != SQLITE_OK ||
@@ -62,51 +62,56 @@ bool cg_store_put_point(sqlite3 *file, const cg_cost_candidate *candidate,
         sqlite3_finalize(put);
         return false;
     }
-    return cg_store_finish(put);
+    return cg_cost_store_finish(put);
 }
 
 /* Ends a transaction one way or the other. */
-cellgate_status cg_store_settle(sqlite3 *file, bool done, const char *doing,
-                                cellgate_error *error)
+cellgate_status cg_cost_store_settle(sqlite3 *file, bool done,
+                                     const char *doing, cellgate_error *error)
 {
     cellgate_status status;
 
-    if (done && cg_store_execute(file, "COMMIT"))
+    if (done && cg_cost_store_execute(file, "COMMIT"))
         return CELLGATE_OK;
-    status = cg_store_fail(file, doing, error);
-    (void)cg_store_execute(file, "ROLLBACK");
+    status = cg_cost_store_fail(file, doing, error);
+    (void)cg_cost_store_execute(file, "ROLLBACK");
     return status;
 }
 
-cellgate_status cg_store_put(cg_store *store,
-                             const cg_cost_candidate *candidate,
-                             const char *structure, cg_regime regime,
-                             const cg_cost_point *point, cellgate_error *error)
+cellgate_status cg_cost_store_put(cg_cost_store *store,
+                                  const cg_cost_candidate *candidate,
+                                  const char *structure, cg_regime regime,
+                                  const cg_cost_point *point,
+                                  cellgate_error *error)
 {
-    sqlite3 *file = store->user;
-    bool done = cg_store_execute(file, "BEGIN IMMEDIATE") &&
-                cg_store_name_both(file, candidate, structure) &&
-                cg_store_put_point(file, candidate, structure, regime, point);
+    sqlite3 *file;
+    bool done;
 
-    return cg_store_settle(file, done, "keeping a cost", error);
+    cg_cost_store_make_file(store);
+    file = store->user;
+    done = cg_cost_store_execute(file, "BEGIN IMMEDIATE") &&
+           cg_cost_store_name_both(file, candidate, structure) &&
+           cg_cost_store_put_point(file, candidate, structure, regime, point);
+
+    return cg_cost_store_settle(file, done, "keeping a cost", error);
 }
 
-/* ---- Verdicts --------------------------------------------------------------
- */
-
-cellgate_status cg_store_put_verdict(cg_store *store,
-                                     const cg_cost_candidate *candidate,
-                                     const char *structure,
-                                     const cg_cost_verdict *verdict,
-                                     cellgate_error *error)
+cellgate_status cg_cost_store_put_verdict(cg_cost_store *store,
+                                          const cg_cost_candidate *candidate,
+                                          const char *structure,
+                                          const cg_cost_verdict *verdict,
+                                          cellgate_error *error)
 {
-    sqlite3 *file = store->user;
-    bool done = cg_store_execute(file, "BEGIN IMMEDIATE") &&
-                cg_store_name_both(file, candidate, structure);
     sqlite3_stmt *put = NULL;
+    sqlite3 *file;
+    bool done;
 
+    cg_cost_store_make_file(store);
+    file = store->user;
+    done = cg_cost_store_execute(file, "BEGIN IMMEDIATE") &&
+           cg_cost_store_name_both(file, candidate, structure);
     if (done)
-        put = cg_store_prepare(
+        put = cg_cost_store_prepare(
             file,
             "INSERT OR REPLACE INTO verdict SELECT c.id, s.id, ?9,"
             " ?10, ?11 " BOTH,
@@ -117,5 +122,5 @@ cellgate_status cg_store_put_verdict(cg_store *store,
            sqlite3_bind_int64(put, 11, (int64_t)time(NULL)) == SQLITE_OK &&
            sqlite3_step(put) == SQLITE_DONE;
     sqlite3_finalize(put);
-    return cg_store_settle(file, done, "keeping a verdict", error);
+    return cg_cost_store_settle(file, done, "keeping a verdict", error);
 }

@@ -37,36 +37,36 @@ static cg_cost_point point_of(int64_t batch, int64_t steps, double seconds,
                               .count = count } };
 }
 
-static cg_store *open_store(const char *user, const char *site)
+static cg_cost_store *open_store(const char *user, const char *site)
 {
     cellgate_error error = CELLGATE_ERROR_INIT;
-    cg_store *store = NULL;
+    cg_cost_store *store = NULL;
 
-    if (cg_store_open(user, site, &store, &error) != CELLGATE_OK)
+    if (cg_cost_store_open(user, site, &store, &error) != CELLGATE_OK)
         fail_msg("%s", error.text);
     return store;
 }
 
-static void put(cg_store *store, const cg_cost_candidate *candidate,
+static void put(cg_cost_store *store, const cg_cost_candidate *candidate,
                 cg_cost_point point)
 {
     cellgate_error error = CELLGATE_ERROR_INIT;
 
-    if (cg_store_put(store, candidate, lstm, CG_BACK_TO_BACK, &point, &error) !=
-        CELLGATE_OK)
+    if (cg_cost_store_put(store, candidate, lstm, CG_BACK_TO_BACK, &point,
+                          &error) != CELLGATE_OK)
         fail_msg("%s", error.text);
 }
 
 /* The only point, or fails. */
-static cg_cost_point only_point(cg_store *store,
+static cg_cost_point only_point(cg_cost_store *store,
                                 const cg_cost_candidate *candidate)
 {
     cellgate_error error = CELLGATE_ERROR_INIT;
     cg_cost_point *points = NULL, point;
     size_t count = 0;
 
-    if (cg_store_points(store, candidate, lstm, CG_BACK_TO_BACK, &points,
-                        &count, &error) != CELLGATE_OK)
+    if (cg_cost_store_points(store, candidate, lstm, CG_BACK_TO_BACK, &points,
+                             &count, &error) != CELLGATE_OK)
         fail_msg("%s", error.text);
     assert_int_equal(count, 1);
     point = points[0];
@@ -74,15 +74,16 @@ static cg_cost_point only_point(cg_store *store,
     return point;
 }
 
-static size_t count_points(cg_store *store, const cg_cost_candidate *candidate,
+static size_t count_points(cg_cost_store *store,
+                           const cg_cost_candidate *candidate,
                            const char *structure, cg_regime regime)
 {
     cellgate_error error = CELLGATE_ERROR_INIT;
     cg_cost_point *points = NULL;
     size_t count = 0;
 
-    if (cg_store_points(store, candidate, structure, regime, &points, &count,
-                        &error) != CELLGATE_OK)
+    if (cg_cost_store_points(store, candidate, structure, regime, &points,
+                             &count, &error) != CELLGATE_OK)
         fail_msg("%s", error.text);
     free(points);
     return count;
@@ -94,14 +95,14 @@ static size_t count_points(cg_store *store, const cg_cost_candidate *candidate,
 static void what_is_put_is_found_again(void **state)
 {
     const char *path = scratch_path("deep/er/costs");
-    cg_store *store = open_store(path, NULL);
+    cg_cost_store *store = open_store(path, NULL);
     cg_cost_point point;
 
     (void)state;
-    assert_true(cg_store_keeps(store));
-    assert_null(cg_store_note(store, 0));
+    assert_true(cg_cost_store_keeps(store));
+    assert_null(cg_cost_store_note(store, 0));
     put(store, &one_thread, point_of(64, 20, 9e-5, 31));
-    cg_store_close(store);
+    cg_cost_store_close(store);
     store = open_store(path, NULL);
     point = only_point(store, &one_thread);
     assert_int_equal(point.shape.batch, 64);
@@ -113,7 +114,7 @@ static void what_is_put_is_found_again(void **state)
     assert_int_equal(point.summary.count, 31);
     put(store, &one_thread, point_of(64, 20, 8e-5, 31));
     assert_true(only_point(store, &one_thread).summary.median == 8e-5);
-    cg_store_close(store);
+    cg_cost_store_close(store);
     assert_int_equal(remove(path), 0);
     assert_int_equal(remove(scratch_path("deep/er")), 0);
     assert_int_equal(remove(scratch_path("deep")), 0);
@@ -121,11 +122,11 @@ static void what_is_put_is_found_again(void **state)
 
 static void nothing_of_others(void **state)
 {
-    cg_store *store = open_store(NULL, NULL);
+    cg_cost_store *store = open_store(NULL, NULL);
     cg_cost_candidate other;
 
     (void)state;
-    assert_false(cg_store_keeps(store));
+    assert_false(cg_cost_store_keeps(store));
     put(store, &one_thread, point_of(1, 1, 1e-5, 9));
     assert_int_equal(count_points(store, &one_thread, lstm, CG_BACK_TO_BACK),
                      1);
@@ -144,20 +145,20 @@ static void nothing_of_others(void **state)
     other = one_thread;
     other.device = "renamed";
     assert_int_equal(count_points(store, &other, lstm, CG_BACK_TO_BACK), 1);
-    cg_store_close(store);
+    cg_cost_store_close(store);
 }
 
 static void the_users_goes_before_the_sites(void **state)
 {
     const char *site = scratch_path("a site?#%.costs");
     const char *user = scratch_path("user");
-    cg_store *store = open_store(site, NULL);
+    cg_cost_store *store = open_store(site, NULL);
     cg_cost_point point = point_of(2, 2, 7e-5, 9);
 
     (void)state;
     put(store, &one_thread, point_of(1, 1, 5e-5, 9));
     put(store, &wide, point_of(1, 1, 6e-5, 9));
-    cg_store_close(store);
+    cg_cost_store_close(store);
     assert_int_equal(chmod(site, 0444), 0);
     store = open_store(user, site);
     assert_true(only_point(store, &one_thread).summary.median == 5e-5);
@@ -167,51 +168,52 @@ static void the_users_goes_before_the_sites(void **state)
     put(store, &one_thread, point);
     assert_int_equal(count_points(store, &one_thread, lstm, CG_BACK_TO_BACK),
                      2);
-    cg_store_close(store);
+    cg_cost_store_close(store);
     store = open_store(NULL, site);
     assert_true(only_point(store, &one_thread).summary.median == 5e-5);
-    cg_store_close(store);
+    cg_cost_store_close(store);
 }
 
 static void verdicts(void **state)
 {
-    cg_store *store = open_store(NULL, NULL);
+    cg_cost_store *store = open_store(NULL, NULL);
     cg_cost_verdict verdict = { .checked = true, .right = false, .worst = 0.5 };
 
     (void)state;
     assert_int_equal(
-        cg_store_put_verdict(store, &one_thread, lstm, &verdict, NULL),
+        cg_cost_store_put_verdict(store, &one_thread, lstm, &verdict, NULL),
         CELLGATE_OK);
     memset(&verdict, 0, sizeof verdict);
-    assert_int_equal(cg_store_verdict(store, &one_thread, lstm, &verdict, NULL),
-                     CELLGATE_OK);
+    assert_int_equal(
+        cg_cost_store_verdict(store, &one_thread, lstm, &verdict, NULL),
+        CELLGATE_OK);
     assert_true(verdict.checked && !verdict.right && verdict.worst == 0.5);
-    assert_int_equal(cg_store_verdict(store, &wide, lstm, &verdict, NULL),
+    assert_int_equal(cg_cost_store_verdict(store, &wide, lstm, &verdict, NULL),
                      CELLGATE_OK);
     assert_false(verdict.checked);
-    cg_store_close(store);
+    cg_cost_store_close(store);
 }
 
 /* ---- Text ------------------------------------------------------------------
  */
 
-static char *exported(cg_store *store)
+static char *exported(cg_cost_store *store)
 {
     char *text = NULL;
     size_t size;
     FILE *stream = open_memstream(&text, &size);
 
-    assert_int_equal(cg_store_export(store, stream, NULL), CELLGATE_OK);
+    assert_int_equal(cg_cost_store_export(store, stream, NULL), CELLGATE_OK);
     fclose(stream);
     return text;
 }
 
-static cellgate_status imported(cg_store *store, const char *text, size_t *rows,
-                                cellgate_error *error)
+static cellgate_status imported(cg_cost_store *store, const char *text,
+                                size_t *rows, cellgate_error *error)
 {
     FILE *stream = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
     cellgate_status status =
-        cg_store_import(store, stream, "fleet.txt", rows, error);
+        cg_cost_store_import(store, stream, "fleet.txt", rows, error);
 
     fclose(stream);
     return status;
@@ -219,7 +221,7 @@ static cellgate_status imported(cg_store *store, const char *text, size_t *rows,
 
 static void text_goes_round(void **state)
 {
-    cg_store *from = open_store(NULL, NULL), *to = open_store(NULL, NULL);
+    cg_cost_store *from = open_store(NULL, NULL), *to = open_store(NULL, NULL);
     char *text, *again;
     size_t rows = 0;
 
@@ -234,13 +236,13 @@ static void text_goes_round(void **state)
     assert_true(only_point(to, &one_thread).summary.median == 1.0 / 3e4);
     free(text);
     free(again);
-    cg_store_close(from);
-    cg_store_close(to);
+    cg_cost_store_close(from);
+    cg_cost_store_close(to);
 }
 
 static void import_keeps_what_is_known_better(void **state)
 {
-    cg_store *from = open_store(NULL, NULL), *to = open_store(NULL, NULL);
+    cg_cost_store *from = open_store(NULL, NULL), *to = open_store(NULL, NULL);
     char *text;
     size_t rows = 0;
 
@@ -254,8 +256,8 @@ static void import_keeps_what_is_known_better(void **state)
     assert_true(only_point(to, &one_thread).summary.median == 2e-5);
     assert_true(only_point(to, &wide).summary.median == 1e-5);
     free(text);
-    cg_store_close(from);
-    cg_store_close(to);
+    cg_cost_store_close(from);
+    cg_cost_store_close(to);
 }
 
 #define TITLE "# cellgate calibration 1: and so on\n"
@@ -282,7 +284,7 @@ static void import_is_all_or_none(void **state)
         "cpu\tp\tb\ti\ts\tv\tf32\th\tlstm\tspaced\t1\t1\t1000\t1e-5\t1e-5\t"
         "1e-5\t0\t9\textra\n",
     };
-    cg_store *store = open_store(NULL, NULL);
+    cg_cost_store *store = open_store(NULL, NULL);
     size_t rows = 77;
 
     (void)state;
@@ -304,12 +306,12 @@ static void import_is_all_or_none(void **state)
     assert_int_equal(imported(store, TITLE "# a note\n\n" GOOD, &rows, NULL),
                      CELLGATE_OK);
     assert_int_equal(rows, 1);
-    cg_store_close(store);
+    cg_cost_store_close(store);
 }
 
 static void diff_says_what_changed(void **state)
 {
-    cg_store *store = open_store(NULL, NULL);
+    cg_cost_store *store = open_store(NULL, NULL);
     cg_cost_candidate now[2] = { one_thread, wide };
     size_t unused = 0, size;
     char *text = NULL;
@@ -320,18 +322,19 @@ static void diff_says_what_changed(void **state)
     put(store, &one_thread, point_of(2, 1, 1e-5, 9));
     put(store, &wide, point_of(1, 1, 1e-5, 9));
     now[0].build = "b2";
-    assert_int_equal(cg_store_diff(store, now, 2, stream, &unused, NULL),
+    assert_int_equal(cg_cost_store_diff(store, now, 2, stream, &unused, NULL),
                      CELLGATE_OK);
     assert_int_equal(unused, 2);
     fflush(stream);
     assert_string_equal(text, "cpu t1: 2 rows unused: build was \"b1\", and is "
                               "\"b2\"\n");
-    assert_int_equal(cg_store_diff(store, &now[1], 1, stream, &unused, NULL),
-                     CELLGATE_OK);
+    assert_int_equal(
+        cg_cost_store_diff(store, &now[1], 1, stream, &unused, NULL),
+        CELLGATE_OK);
     fclose(stream);
     assert_non_null(strstr(text, "there is no such device or variant now"));
     free(text);
-    cg_store_close(store);
+    cg_cost_store_close(store);
 }
 
 /* ---- Faults ----------------------------------------------------------------
@@ -342,29 +345,29 @@ static void damaged_is_put_aside(void **state)
     const char *path = scratch_path("torn");
     unsigned char *bytes;
     size_t size;
-    cg_store *store = open_store(path, NULL);
+    cg_cost_store *store = open_store(path, NULL);
 
     (void)state;
     for (int64_t batch = 1; batch < 200; batch++)
         put(store, &one_thread, point_of(batch, 1, 1e-5, 9));
-    cg_store_close(store);
+    cg_cost_store_close(store);
     bytes = read_whole_file(path, &size);
     memset(bytes + 4096, 0x5a, size - 4096);
     scratch_write("torn", bytes, size);
     free(bytes);
     store = open_store(path, NULL);
-    assert_non_null(strstr(cg_store_note(store, 0), "torn.damaged"));
-    assert_true(cg_store_keeps(store));
+    assert_non_null(strstr(cg_cost_store_note(store, 0), "torn.damaged"));
+    assert_true(cg_cost_store_keeps(store));
     assert_int_equal(count_points(store, &one_thread, lstm, CG_BACK_TO_BACK),
                      0);
     put(store, &one_thread, point_of(1, 1, 1e-5, 9));
-    cg_store_close(store);
+    cg_cost_store_close(store);
     assert_int_equal(access(scratch_path("torn.damaged"), F_OK), 0);
     store = open_store(path, NULL);
-    assert_null(cg_store_note(store, 0));
+    assert_null(cg_cost_store_note(store, 0));
     assert_int_equal(count_points(store, &one_thread, lstm, CG_BACK_TO_BACK),
                      1);
-    cg_store_close(store);
+    cg_cost_store_close(store);
 }
 
 static void no_database_is_put_aside(void **state)
@@ -373,12 +376,12 @@ static void no_database_is_put_aside(void **state)
                         "long enough to have a header's size, or nearly so, "
                         "with these words at its end";
     const char *path = scratch_write("letter", text, sizeof text);
-    cg_store *store = open_store(path, NULL);
+    cg_cost_store *store = open_store(path, NULL);
 
     (void)state;
-    assert_non_null(strstr(cg_store_note(store, 0), "damaged"));
-    assert_true(cg_store_keeps(store));
-    cg_store_close(store);
+    assert_non_null(strstr(cg_cost_store_note(store, 0), "damaged"));
+    assert_true(cg_cost_store_keeps(store));
+    cg_cost_store_close(store);
     assert_int_equal(access(scratch_path("letter.damaged"), F_OK), 0);
 }
 
@@ -388,7 +391,7 @@ static void others_databases_are_left_alone(void **state)
     unsigned char *before, *after;
     size_t size, now;
     sqlite3 *file = NULL;
-    cg_store *store;
+    cg_cost_store *store;
 
     (void)state;
     assert_int_equal(sqlite3_open(path, &file), SQLITE_OK);
@@ -397,10 +400,10 @@ static void others_databases_are_left_alone(void **state)
     sqlite3_close(file);
     before = read_whole_file(path, &size);
     store = open_store(path, NULL);
-    assert_non_null(strstr(cg_store_note(store, 0), "another program"));
-    assert_false(cg_store_keeps(store));
+    assert_non_null(strstr(cg_cost_store_note(store, 0), "another program"));
+    assert_false(cg_cost_store_keeps(store));
     put(store, &one_thread, point_of(1, 1, 1e-5, 9)); /* within the process */
-    cg_store_close(store);
+    cg_cost_store_close(store);
     after = read_whole_file(path, &now);
     assert_int_equal(size, now);
     assert_memory_equal(before, after, size);
@@ -410,25 +413,25 @@ static void others_databases_are_left_alone(void **state)
 
 static void a_folder_is_no_store(void **state)
 {
-    cg_store *store = open_store(scratch_folder(), NULL);
+    cg_cost_store *store = open_store(scratch_folder(), NULL);
 
     (void)state;
-    assert_non_null(cg_store_note(store, 0));
-    assert_false(cg_store_keeps(store));
-    cg_store_close(store);
+    assert_non_null(cg_cost_store_note(store, 0));
+    assert_false(cg_cost_store_keeps(store));
+    cg_cost_store_close(store);
 }
 
 /* Rows that were never put: they are passed over. */
 static void poisoned_rows_are_passed_over(void **state)
 {
     const char *path = scratch_path("poisoned");
-    cg_store *store = open_store(path, NULL);
+    cg_cost_store *store = open_store(path, NULL);
     sqlite3 *file = NULL;
 
     (void)state;
     for (int64_t batch = 1; batch <= 6; batch++)
         put(store, &one_thread, point_of(batch, 1, 1e-5, 9));
-    cg_store_close(store);
+    cg_cost_store_close(store);
     assert_int_equal(sqlite3_open(path, &file), SQLITE_OK);
     assert_int_equal(
         sqlite3_exec(file,
@@ -442,14 +445,14 @@ static void poisoned_rows_are_passed_over(void **state)
     sqlite3_close(file);
     store = open_store(path, NULL);
     assert_int_equal(only_point(store, &one_thread).shape.batch, 6);
-    cg_store_close(store);
+    cg_cost_store_close(store);
 }
 
 /* A file that may not grow any more is what a full disk looks like. */
 static void full_disk_is_an_error(void **state)
 {
     const char *path = scratch_path("full");
-    cg_store *store = open_store(path, NULL);
+    cg_cost_store *store = open_store(path, NULL);
     struct rlimit before, none;
     struct stat about;
     cellgate_status status = CELLGATE_OK;
@@ -466,8 +469,8 @@ static void full_disk_is_an_error(void **state)
     while (status == CELLGATE_OK && batch < 5000) {
         cg_cost_point point = point_of(++batch, 1, 1e-5, 9);
 
-        status = cg_store_put(store, &one_thread, lstm, CG_BACK_TO_BACK, &point,
-                              NULL);
+        status = cg_cost_store_put(store, &one_thread, lstm, CG_BACK_TO_BACK,
+                                   &point, NULL);
     }
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, SIG_DFL);
@@ -475,12 +478,12 @@ static void full_disk_is_an_error(void **state)
     assert_int_equal(count_points(store, &one_thread, lstm, CG_BACK_TO_BACK),
                      batch - 1);
     put(store, &one_thread, point_of(batch, 1, 1e-5, 9));
-    cg_store_close(store);
+    cg_cost_store_close(store);
     store = open_store(path, NULL);
-    assert_null(cg_store_note(store, 0));
+    assert_null(cg_cost_store_note(store, 0));
     assert_int_equal(count_points(store, &one_thread, lstm, CG_BACK_TO_BACK),
                      batch);
-    cg_store_close(store);
+    cg_cost_store_close(store);
 }
 
 /* ---- Several processes ------------------------------------------------------
@@ -489,16 +492,16 @@ static void full_disk_is_an_error(void **state)
 static void write_forever(const char *path, const cg_cost_candidate *candidate,
                           int ready)
 {
-    cg_store *store = NULL;
+    cg_cost_store *store = NULL;
 
-    if (cg_store_open(path, NULL, &store, NULL) != CELLGATE_OK ||
+    if (cg_cost_store_open(path, NULL, &store, NULL) != CELLGATE_OK ||
         write(ready, "", 1) != 1)
         _exit(1);
     for (int64_t at = 0;; at++) {
         cg_cost_point point = point_of(1 + at % 40, 1, 1e-5, 9);
 
-        if (cg_store_put(store, candidate, lstm, CG_BACK_TO_BACK, &point,
-                         NULL) != CELLGATE_OK)
+        if (cg_cost_store_put(store, candidate, lstm, CG_BACK_TO_BACK, &point,
+                              NULL) != CELLGATE_OK)
             _exit(2);
     }
 }
@@ -534,16 +537,16 @@ static void killed_at_any_moment(void **state)
     (void)state;
     srand(20261130);
     for (int round = 0; round < 200; round++) {
-        cg_store *store;
+        cg_cost_store *store;
         size_t count;
 
         kill_one(path, round);
         store = open_store(path, NULL);
-        assert_null(cg_store_note(store, 0));
+        assert_null(cg_cost_store_note(store, 0));
         count = count_points(store, &one_thread, lstm, CG_BACK_TO_BACK);
         assert_true(count >= known);
         known = count;
-        cg_store_close(store);
+        cg_cost_store_close(store);
     }
     assert_true(known > 0);
 }
@@ -553,25 +556,25 @@ static void killed_at_any_moment(void **state)
 
 static void write_some(const char *path, int number)
 {
-    cg_store *store = NULL;
+    cg_cost_store *store = NULL;
 
-    if (cg_store_open(path, NULL, &store, NULL) != CELLGATE_OK)
+    if (cg_cost_store_open(path, NULL, &store, NULL) != CELLGATE_OK)
         _exit(1);
     for (int64_t at = 0; at < PUTS; at++) {
         cg_cost_point point = point_of(1 + at, 1 + number, 1e-5, 9);
 
-        if (cg_store_put(store, &one_thread, lstm, CG_SPACED, &point, NULL) !=
-            CELLGATE_OK)
+        if (cg_cost_store_put(store, &one_thread, lstm, CG_SPACED, &point,
+                              NULL) != CELLGATE_OK)
             _exit(2);
     }
-    cg_store_close(store);
+    cg_cost_store_close(store);
     _exit(0);
 }
 
 static void several_writers(void **state)
 {
     const char *path = scratch_path("shared");
-    cg_store *store;
+    cg_cost_store *store;
 
     (void)state;
     for (int number = 0; number < WRITERS; number++) {
@@ -591,7 +594,7 @@ static void several_writers(void **state)
     store = open_store(path, NULL);
     assert_int_equal(count_points(store, &one_thread, lstm, CG_SPACED),
                      WRITERS * PUTS);
-    cg_store_close(store);
+    cg_cost_store_close(store);
 }
 
 int main(void)
