@@ -42,6 +42,7 @@ void cg_device_finish(cg_device *device, bool forked)
         pthread_mutex_destroy(&device->open_mutex);
         pthread_mutex_destroy(&device->reason_mutex);
     }
+    cg_device_forget_identity(device);
     cg_settings_destroy(device->settings);
     free(device->reason);
     free(device->name);

@@ -75,6 +75,22 @@ cellgate_status cg_device_open(cg_device *device, const cellgate_plugin **ops,
                                cellgate_device **handle, cellgate_error *error);
 
 /*
+ * All that a device's speed depends on, as texts without control characters,
+ * valid as long as the table. The device is open. NO_MEMORY.
+ */
+typedef struct cg_device_identity {
+    const char *plugin; /* name and version */
+    const char *build;
+    const char *identity;
+    const char *settings; /* in effect */
+    const char *host;     /* the processor, its features, the cores to use, and
+                             this library */
+} cg_device_identity;
+cellgate_status cg_device_identify(cg_device *device,
+                                   cg_device_identity *identity,
+                                   cellgate_error *error);
+
+/*
  * Takes a device out of service: cg_device_usable() fails from now on with
  * this reason, and cellgate_device_get() shows it.
  */

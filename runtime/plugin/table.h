@@ -50,6 +50,7 @@ struct cg_device {
     const cellgate_plugin *ops;
     cellgate_device *handle;
     cellgate_settings *settings;
+    char *identity[4]; /* identity.c: plugin, build, identity, settings */
 };
 
 struct cg_device_table {
@@ -72,6 +73,8 @@ cellgate_status cg_table_match(cg_device_table *table, cellgate_error *error);
 /* device.c: makes *device ready; false without memory. */
 bool cg_device_init(cg_device *device, cg_device_table *table, const char *name,
                     const char *plugin);
+/* identity.c */
+void cg_device_forget_identity(cg_device *device);
 /* Closes it and frees what it holds; only memory when `forked`. */
 void cg_device_finish(cg_device *device, bool forked);
 

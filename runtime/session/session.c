@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "runtime/plugin/runtime.h"
+#include "runtime/runtime.h"
 #include "runtime/session/session.h"
 
 /* ---- Creation ---------------------------------------------------------- */
@@ -27,18 +27,25 @@ static cellgate_status read_options(const cellgate_session_options *options,
     return CELLGATE_OK;
 }
 
+static bool chooses(const cellgate_session *session, const cg_config *config)
+{
+    return config->measured && session->variant == NULL &&
+           session->candidates[session->primary].device != NULL;
+}
+
 static cellgate_status session_init(cellgate_session *session,
-                                    cg_device_table *table,
+                                    const cellgate_runtime *runtime,
                                     const cellgate_model *model,
                                     const cellgate_session_options *options,
                                     cellgate_error *error)
 {
-    const cg_config *config = cg_device_table_config(table);
+    const cg_config *config = cg_device_table_config(runtime->table);
     cellgate_status status;
 
     pthread_mutex_init(&session->mutex, NULL);
     cg_segment_pool_init(&session->pool, &session->graph);
-    session->table = cg_device_table_reference(table);
+    session->table = cg_device_table_reference(runtime->table);
+    session->book = cg_cost_book_reference(runtime->book);
     session->model = cg_model_reference(model);
     session->fallback = config->fallback;
     session->watchdog = config->watchdog;
@@ -53,6 +60,8 @@ static cellgate_status session_init(cellgate_session *session,
         status = cg_session_list_candidates(session, options->device, error);
     if (status == CELLGATE_OK)
         status = cg_session_choose(session, error);
+    if (status == CELLGATE_OK && chooses(session, config))
+        status = cg_router_create(session, &session->router, error);
     return status;
 }
 
@@ -79,7 +88,7 @@ cellgate_status cellgate_session_create(cellgate_runtime *runtime,
     if (made == NULL)
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "no memory for a session");
-    status = session_init(made, runtime->table, model, &read, error);
+    status = session_init(made, runtime, model, &read, error);
     if (status != CELLGATE_OK) {
         cellgate_session_destroy(made);
         return status;
@@ -111,6 +120,7 @@ void cellgate_session_destroy(cellgate_session *session)
     /* In a child after fork() nothing of a device may be touched. */
     if (session == NULL || cg_process_check(NULL) != CELLGATE_OK)
         return;
+    freed = cg_router_destroy(session->router);
     for (size_t at = 0; at < session->candidate_count; at++)
         freed =
             cg_placement_destroy(session->candidates[at].placement) && freed;
@@ -122,6 +132,7 @@ void cellgate_session_destroy(cellgate_session *session)
     free(session->candidates);
     cg_graph_finish(&session->graph);
     cellgate_model_destroy(session->model);
+    cg_cost_book_release(session->book);
     cg_device_table_release(session->table);
     pthread_mutex_destroy(&session->mutex);
     free(session->variant);

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/plugin/runtime.h"
+#include "runtime/runtime.h"
 #include "runtime/plugin/thread_budget.h"
 #include "tests/unit/plugin_folder.h"
 

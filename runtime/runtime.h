@@ -2,13 +2,15 @@
 /*
  * What the application's cellgate_runtime is, for the rooms that take one.
  */
-#ifndef CELLGATE_RUNTIME_PLUGIN_RUNTIME_H
-#define CELLGATE_RUNTIME_PLUGIN_RUNTIME_H
+#ifndef CELLGATE_RUNTIME_RUNTIME_H
+#define CELLGATE_RUNTIME_RUNTIME_H
 
 #include "runtime/plugin/devices.h"
+#include "runtime/schedule/book.h"
 
 struct cellgate_runtime {
     cg_device_table *table; /* one reference */
+    cg_cost_book *book;     /* likewise */
 };
 
 #endif

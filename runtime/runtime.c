@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "runtime/plugin/runtime.h"
+#include "runtime/runtime.h"
 
 #include <stdlib.h>
+
+#include "runtime/stores.h"
 
 cellgate_status cellgate_runtime_create(const cellgate_runtime_options *options,
                                         cellgate_runtime **runtime,
@@ -39,7 +41,10 @@ cellgate_status cellgate_runtime_create(const cellgate_runtime_options *options,
         status = cg_device_table_create(config, given.plugin_path, &log,
                                         &made->table, error);
     }
+    if (status == CELLGATE_OK)
+        status = cg_stores_open(made->table, &made->book, error);
     if (status != CELLGATE_OK) {
+        cg_device_table_release(made->table);
         free(made);
         return status;
     }
@@ -51,6 +56,7 @@ void cellgate_runtime_destroy(cellgate_runtime *runtime)
 {
     if (runtime == NULL)
         return;
+    cg_cost_book_release(runtime->book);
     cg_device_table_release(runtime->table);
     free(runtime);
 }

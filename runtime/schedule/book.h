@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every candidate costs, for all sessions of a runtime: the store's points
+ * as surfaces, made when they are first asked for and again when something was
+ * measured.
+ *
+ * Any thread. Nothing here is on the way of a request whose shape was seen.
+ */
+#ifndef CELLGATE_RUNTIME_SCHEDULE_BOOK_H
+#define CELLGATE_RUNTIME_SCHEDULE_BOOK_H
+
+#include "runtime/cost/store.h"
+
+typedef struct cg_cost_book cg_cost_book;
+
+/* Takes over the store, also on failure. */
+cellgate_status cg_cost_book_create(cg_cost_store *store, cg_cost_book **book,
+                                    cellgate_error *error);
+cg_cost_book *cg_cost_book_reference(cg_cost_book *book);
+void cg_cost_book_release(cg_cost_book *book); /* NULL is allowed */
+
+/*
+ * What a candidate costs at a shape. NONE where nothing is known; a store that
+ * cannot be read, or no memory, is the same as nothing known, and *error says
+ * so (OK otherwise).
+ */
+cellgate_status cg_cost_book_predict(cg_cost_book *book,
+                                     const cg_cost_candidate *candidate,
+                                     const char *structure, cg_regime regime,
+                                     const cg_cost_shape *shape, cg_cost *cost,
+                                     cellgate_error *error);
+
+/*
+ * A measurement: replaces what was known at that shape. IO, BUSY: it holds for
+ * this process and could not be kept.
+ */
+cellgate_status cg_cost_book_put(cg_cost_book *book,
+                                 const cg_cost_candidate *candidate,
+                                 const char *structure, cg_regime regime,
+                                 const cg_cost_point *point,
+                                 cellgate_error *error);
+
+cellgate_status cg_cost_book_verdict(cg_cost_book *book,
+                                     const cg_cost_candidate *candidate,
+                                     const char *structure,
+                                     cg_cost_verdict *verdict,
+                                     cellgate_error *error);
+cellgate_status cg_cost_book_put_verdict(cg_cost_book *book,
+                                         const cg_cost_candidate *candidate,
+                                         const char *structure,
+                                         const cg_cost_verdict *verdict,
+                                         cellgate_error *error);
+
+/* The points of a candidate and structure, as cg_cost_store_points() gives them
+   and with what could not be kept. */
+cellgate_status cg_cost_book_points(cg_cost_book *book,
+                                    const cg_cost_candidate *candidate,
+                                    const char *structure, cg_regime regime,
+                                    cg_cost_point **points, size_t *count,
+                                    cellgate_error *error);
+
+/* Whether anything was measured on a device of that identity; false also where
+   the store cannot be read. */
+bool cg_cost_book_knows(cg_cost_book *book, const char *identity);
+
+/* Changes whenever something was put: decisions made before may not hold. */
+uint64_t cg_cost_book_generation(const cg_cost_book *book);
+
+/* The store, for export, import and notes, under the book's lock: no other
+   call of the book until it is given back. */
+cg_cost_store *cg_cost_book_lock(cg_cost_book *book);
+/* `changed`: what was known is to be read anew. */
+void cg_cost_book_unlock(cg_cost_book *book, bool changed);
+
+#endif
