@@ -7,6 +7,7 @@
 #define CELLGATE_RUNTIME_SESSION_CALL_H
 
 #include "runtime/session/placement.h"
+#include "runtime/session/route.h"
 #include "runtime/session/stream.h"
 
 typedef struct cg_times {
@@ -20,6 +21,7 @@ typedef struct cg_times {
 typedef struct cg_call {
     const cellgate_request *request;
     cg_placement *placement;
+    cg_route route; /* why that one; not measured: the placement says */
     const cg_graph *graph;
     const cg_partition *partition;
     cg_context *context;

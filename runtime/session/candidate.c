@@ -127,6 +127,26 @@ static cellgate_status open_engine(cg_candidate *candidate,
     return CELLGATE_OK;
 }
 
+void cg_session_open_measured(cellgate_session *session)
+{
+    for (size_t at = 0; at < session->candidate_count; at++) {
+        cg_candidate *candidate = &session->candidates[at];
+        cellgate_error cause = CELLGATE_ERROR_INIT;
+
+        if (candidate->device == NULL || candidate->opened ||
+            cg_device_usable(candidate->device, NULL) != CELLGATE_OK ||
+            !cg_cost_book_knows(
+                session->book,
+                cg_device_description_get(candidate->device)->identity))
+            continue;
+        if (open_engine(candidate, &cause) != CELLGATE_OK)
+            cg_log_line(cg_device_table_log(session->table),
+                        CELLGATE_LOG_WARNING,
+                        "device '%s' is not among the choices: %s",
+                        cg_candidate_name(candidate), cause.text);
+    }
+}
+
 static cellgate_status make_placement(cellgate_session *session, size_t index)
 {
     cg_candidate *candidate = &session->candidates[index];

@@ -257,7 +257,8 @@ static cellgate_status segment_init(cg_segment *segment, const cg_graph *graph,
     segment->chain.op_count = (uint32_t)count;
     segment->chain.ops = segment->op_list;
     results_init(segment, graph);
-    return CELLGATE_OK;
+    segment->structure = cg_segment_structure(segment);
+    return segment->structure != NULL ? CELLGATE_OK : CELLGATE_NO_MEMORY;
 }
 
 cellgate_status cg_segment_create(const cg_graph *graph,
@@ -296,6 +297,7 @@ void cg_segment_destroy(cg_segment *segment)
         segment->engine->ops->weights_free(segment->weights);
     free(segment->nodes);
     free(segment->names);
+    free(segment->structure);
     free(segment->ops);
     free(segment->op_list);
     free(segment);

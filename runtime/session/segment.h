@@ -33,6 +33,7 @@ typedef struct cg_segment {
     size_t index; /* in its pool */
     size_t *nodes;
     size_t node_count;
+    char *structure;  /* canonical text of what is computed: costs are of it */
     char *names;      /* of the nodes, separated by ", " */
     int32_t x;        /* value that goes in */
     int32_t sequence; /* values that come out, or CG_NO_VALUE */
@@ -73,6 +74,9 @@ cellgate_status cg_segment_fits(const cg_segment *segment,
                                 const cellgate_shape *shape,
                                 cellgate_error *error);
 void cg_segment_destroy(cg_segment *segment);
+
+/* structure.c: malloc'ed; NULL: no memory. */
+char *cg_segment_structure(const cg_segment *segment);
 
 /* Whether a plugin may be asked to run a node of this kind. */
 bool cg_segment_takes(cg_kind kind);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session: a model, and the candidates that may run its requests. Until
- * there is a scheduler, the first usable candidate runs everything, and the
- * setting [scheduler] fallback says when another one may take its place.
+ * A session: a model, and the devices that may run its requests. Each request
+ * goes where its shape was measured to cost least (route.h); where nothing was
+ * measured, to the first usable device. The setting [scheduler] fallback says
+ * when another one may take a failing one's place.
  */
 #ifndef CELLGATE_RUNTIME_SESSION_SESSION_H
 #define CELLGATE_RUNTIME_SESSION_SESSION_H
 
 #include "runtime/session/placement.h"
+#include "runtime/session/route.h"
 
 #define CG_UNTRIED (-1)
 
@@ -37,7 +39,9 @@ struct cellgate_session {
     pthread_mutex_t mutex;    /* of making placements */
     cg_candidate *candidates; /* in the order in which they are tried */
     size_t candidate_count;
-    size_t primary;         /* the one taken when the session was created */
+    size_t primary; /* the one taken when the session was created */
+    cg_cost_book *book;
+    cg_router *router;      /* NULL: every request goes to the primary one */
     cellgate_session *next; /* among those that a hung run keeps from going */
 };
 
@@ -56,6 +60,12 @@ cellgate_status cg_session_list_candidates(cellgate_session *session,
 /* Takes the first that works, as far as the settings allow to go on. */
 cellgate_status cg_session_choose(cellgate_session *session,
                                   cellgate_error *error);
+/*
+ * Opens the devices that something was measured on, so that they may be chosen;
+ * one that cannot be opened is left out, and the log says why. The session's
+ * mutex is held.
+ */
+void cg_session_open_measured(cellgate_session *session);
 /*
  * The placement of candidate `index`, made on first need. A failure is kept,
  * but for NO_MEMORY: later calls return it again.
