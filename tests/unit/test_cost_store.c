@@ -490,43 +490,44 @@ static void full_disk_is_an_error(void **state)
  */
 
 static void write_forever(const char *path, const cg_cost_candidate *candidate,
-                          int ready)
+                          int done)
 {
     cg_cost_store *store = NULL;
 
-    if (cg_cost_store_open(path, NULL, &store, NULL) != CELLGATE_OK ||
-        write(ready, "", 1) != 1)
+    if (cg_cost_store_open(path, NULL, &store, NULL) != CELLGATE_OK)
         _exit(1);
     for (int64_t at = 0;; at++) {
         cg_cost_point point = point_of(1 + at % 40, 1, 1e-5, 9);
 
         if (cg_cost_store_put(store, candidate, lstm, CG_BACK_TO_BACK, &point,
-                              NULL) != CELLGATE_OK)
+                              NULL) != CELLGATE_OK ||
+            write(done, "", 1) != 1)
             _exit(2);
     }
 }
 
-/* Kills a writer: the first ones as they open the file, the others at work. */
+/* Kills a writer: the first ones as they open the file, the others after some
+   writes, at any moment of the next. */
 static void kill_one(const char *path, int round)
 {
-    const struct timespec pause = { 0, 1000 * (rand() % 6000) };
-    int ready[2], how;
+    const struct timespec pause = { 0, 1000 * (rand() % 4000) };
+    int done[2], how;
     pid_t child;
     char byte;
 
-    assert_int_equal(pipe(ready), 0);
+    assert_int_equal(pipe(done), 0);
     child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        write_forever(path, &one_thread, ready[1]);
-    close(ready[1]);
-    if (round >= 20)
-        assert_int_equal(read(ready[0], &byte, 1), 1);
+        write_forever(path, &one_thread, done[1]);
+    close(done[1]);
+    for (int writes = round < 20 ? 0 : rand() % 4; writes > 0; writes--)
+        assert_int_equal(read(done[0], &byte, 1), 1);
     nanosleep(&pause, NULL);
     kill(child, SIGKILL);
     assert_int_equal(waitpid(child, &how, 0), child);
     assert_true(WIFSIGNALED(how));
-    close(ready[0]);
+    close(done[0]);
 }
 
 static void killed_at_any_moment(void **state)
