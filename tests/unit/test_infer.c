@@ -270,6 +270,125 @@ static void elements_are_counted(void **state)
     assert_int_equal(cg_shape_elements(&shape), 1);
 }
 
+static cg_node reshape(int32_t keep, int32_t count, int64_t a, int64_t b)
+{
+    return (cg_node){ .kind = CG_RESHAPE,
+                      .as.reshape = { { count, { a, b } }, keep } };
+}
+
+static void moving_kinds(void **state)
+{
+    const cg_node crop = { .kind = CG_SLICE,
+                           .as.slice = { .begin = 1, .end = -2, .axis = 1 } };
+    const cg_node pad = { .kind = CG_PAD,
+                          .as.pad = { .before = 1, .after = 2, .axis = 1 } };
+    const cg_node repeat = { .kind = CG_REPEAT,
+                             .as.repeat = { .times = 3, .axis = 1 } };
+    const cg_node join = { .kind = CG_CONCAT, .as.concat = 1 };
+
+    (void)state;
+    set_shape(0, 3, -1, -1, 4);
+    assert_int_equal(infer(crop, 1, 1, NULL), 0);
+    assert_shape(8, 3, -1, -1, 4);
+    assert_int_equal(infer(pad, 1, 1, NULL), 0);
+    assert_shape(8, 3, -1, -1, 4);
+    assert_int_equal(infer(repeat, 1, 1, NULL), 0);
+    assert_shape(8, 3, -1, -1, 4);
+    shapes[0].extent[1] = 4;
+    assert_int_equal(infer(crop, 1, 1, NULL), 0);
+    assert_shape(8, 3, -1, 1, 4);
+    assert_int_equal(infer(pad, 1, 1, NULL), 0);
+    assert_shape(8, 3, -1, 7, 4);
+    assert_int_equal(infer(repeat, 1, 1, NULL), 0);
+    assert_shape(8, 3, -1, 12, 4);
+    set_shape(1, 3, 2, 3, -1);
+    assert_int_equal(infer(join, 2, 1, NULL), 0);
+    assert_shape(8, 3, 2, 7, 4);
+    shapes[0].extent[1] = 3;
+    assert_refused(crop, 1, 1, "n: the range 1 to -2 is beyond 3 steps");
+    shapes[0].extent[1] = INT64_MAX - 1;
+    assert_refused(pad, 1, 1, "n: axis 1 of the output is too large");
+    assert_refused(repeat, 1, 1, "n: axis 1 of the output is too large");
+    set_shape(0, 1, 2, 0, 0);
+    assert_refused(pad, 1, 1, "n: the input has 1 axes; it must have 2 to 8");
+    set_shape(0, 2, 2, 6, 0);
+    assert_refused((cg_node){ .kind = CG_CONCAT, .as.concat = 2 }, 1, 1,
+                   "n: an input of 2 axes has no axis 2");
+}
+
+static void reshapes_and_permutations(void **state)
+{
+    const cg_node turn = { .kind = CG_PERMUTE,
+                           .as.permute = { 3, { 0, 2, 1 } } };
+
+    (void)state;
+    set_shape(0, 3, -1, -1, 4);
+    assert_int_equal(infer(reshape(1, 2, -1, 8), 1, 1, NULL), 0);
+    assert_shape(8, 3, -1, -1, 8);
+    assert_int_equal(infer(reshape(1, 2, 3, 8), 1, 1, NULL), 0);
+    assert_shape(8, 3, -1, 3, 8);
+    assert_int_equal(infer(turn, 1, 1, NULL), 0);
+    assert_shape(8, 3, -1, 4, -1);
+    shapes[0].extent[1] = 6;
+    assert_int_equal(infer(reshape(1, 2, -1, 8), 1, 1, NULL), 0);
+    assert_shape(8, 3, -1, 3, 8);
+    assert_int_equal(infer(reshape(2, 2, -1, 2), 1, 1, NULL), 0);
+    assert_shape(8, 4, -1, 6, 2);
+    assert_refused(reshape(1, 2, 5, 5), 1, 1,
+                   "n: 24 numbers do not fill the new shape, which takes 25");
+    assert_refused(reshape(1, 2, -1, 9), 1, 1,
+                   "n: 24 numbers do not fill the new shape, which takes a "
+                   "multiple of 9");
+    shapes[0].extent[1] = INT64_MAX / 2;
+    assert_refused(reshape(1, 1, -1, 0), 1, 1,
+                   "n: axis 1 of the output is too large");
+    set_shape(0, 2, 2, 6, 0);
+    assert_refused(turn, 1, 1, "n: the input has 2 axes; it must have 3");
+}
+
+static void merging_kinds(void **state)
+{
+    const cg_node dot = { .kind = CG_DOT, .as.dot = { 1, 2, 0, false } };
+
+    (void)state;
+    set_shape(0, 3, -1, -1, 1);
+    set_shape(1, 3, 2, 1, 4);
+    set_shape(2, 2, -1, 4, 0);
+    assert_int_equal(infer(KIND(CG_COMBINE), 3, 1, NULL), 0);
+    assert_shape(8, 3, 2, -1, 4);
+    shapes[1].extent[1] = 5;
+    assert_int_equal(infer(KIND(CG_COMBINE), 2, 1, NULL), 0);
+    assert_shape(8, 3, 2, 5, 4);
+    shapes[0].extent[1] = 3;
+    assert_refused(KIND(CG_COMBINE), 2, 1,
+                   "n: inputs differ on axis 1: 3 and 5");
+    set_shape(0, 2, 1, 4, 0);
+    set_shape(1, 2, 2, 4, 0);
+    assert_refused(KIND(CG_COMBINE), 2, 1,
+                   "n: inputs differ on axis 0: 1 and 2");
+    set_shape(0, 3, -1, 4, 3);
+    set_shape(1, 3, 2, 5, -1);
+    assert_int_equal(infer(dot, 2, 1, NULL), 0);
+    assert_shape(8, 3, -1, 3, 5);
+    shapes[1].extent[2] = 6;
+    assert_refused(dot, 2, 1,
+                   "n: the second input's axis of the product is 6; it must "
+                   "be 4");
+    set_shape(0, 2, 3, 4, 0);
+    set_shape(1, 2, 3, 4, 0);
+    assert_int_equal(
+        infer((cg_node){ .kind = CG_DOT, .as.dot = { 1, 1, 0, false } }, 2, 1,
+              NULL),
+        0);
+    assert_shape(8, 2, 3, 1, 0);
+    set_shape(0, 3, 2, 5, 3);
+    set_shape(1, 2, 2, 4, 0);
+    assert_refused(KIND(CG_SELECT), 2, 1,
+                   "n: inputs differ on axis 1: 5 and 4");
+    assert_int_equal(infer(KIND(CG_VALID), 1, 1, NULL), 0);
+    assert_shape(8, 2, 2, 5, 0);
+}
+
 /* A request comes through here. */
 static void nothing_is_allocated(void **state)
 {
@@ -294,6 +413,9 @@ int main(void)
         cmocka_unit_test(lstm_refuses),
         cmocka_unit_test(outputs_have_to_fit_in_memory),
         cmocka_unit_test(elements_are_counted),
+        cmocka_unit_test(moving_kinds),
+        cmocka_unit_test(reshapes_and_permutations),
+        cmocka_unit_test(merging_kinds),
         cmocka_unit_test(nothing_is_allocated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -297,6 +297,67 @@ static void masks_as_operations(void **state)
         no_weights, CELLGATE_UNSUPPORTED, "as a mask only");
 }
 
+#define MASKED_EMBEDDING(name, ids)                                            \
+    CALLED("Embedding", name,                                                  \
+           ", 'input_dim': 9, 'output_dim': 2, 'mask_zero': true",             \
+           TENSOR(ids, "0", "0"), "")
+
+/* Keras 2 takes a step as valid where all have it so, Keras 3 where any has. */
+static void merged_masks_follow_the_version(void **state)
+{
+    static const keras_weight weights[] = {
+        { "layers/embedding/vars/0", 2, { 9, 2 } },
+        { "layers/embedding_1/vars/0", 2, { 9, 2 } },
+        LSTM_WEIGHTS("layers/lstm/cell", 2, 3),
+        { NULL, 0, { 0 } }
+    };
+    static const struct {
+        const char *version;
+        cg_logic logic;
+    } cases[] = { { "2.15.0", CG_LOGIC_AND }, { "3.15.1", CG_LOGIC_OR } };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        cellgate_error error = CELLGATE_ERROR_INIT;
+        cellgate_model *model = NULL;
+        const cg_node *lstm, *logic;
+        const cg_value *mask;
+        const char *path = keras_file_write(
+            cases[i].version,
+            FUNCTIONAL(
+                IDS ", " INPUT("more", "[null, 6]") ", " MASKED_EMBEDDING(
+                    "e",
+                    "id"
+                    "s") ", " MASKED_EMBEDDING("f",
+                                               "more") ", " CALLED("Add", "a",
+                                                                   "",
+                                                                   "[" TENSOR("e", "0", "0") ", " TENSOR(
+                                                                       "f", "0",
+                                                                       "0") "]",
+                                                                   "") ","
+                                                                       " " CALLED("LSTM",
+                                                                                  "l",
+                                                                                  ", 'units': 3",
+                                                                                  TENSOR(
+                                                                                      "a",
+                                                                                      "0",
+                                                                                      "0"),
+                                                                                  ""),
+                "[['ids', 0, 0], ['more', 0, 0]]", "['l', 0, 0]"),
+            weights);
+
+        if (cellgate_model_load(path, &model, &error) != CELLGATE_OK)
+            fail_msg("%s", error.text);
+        lstm = &model->nodes[model->node_count - 1];
+        assert_int_equal(lstm->kind, CG_LSTM);
+        mask = &model->values[lstm->inputs[CG_LSTM_INPUT_MASK]];
+        logic = &model->nodes[mask->producer];
+        assert_int_equal(logic->kind, CG_LOGIC);
+        assert_int_equal(logic->as.logic, cases[i].logic);
+        cellgate_model_destroy(model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +369,7 @@ int main(void)
         cmocka_unit_test(unknown_layers_are_named_with_their_place),
         cmocka_unit_test(ids_and_numbers_meet_in_a_cast),
         cmocka_unit_test(masks_as_operations),
+        cmocka_unit_test(merged_masks_follow_the_version),
     };
     return cmocka_run_group_tests(tests, scratch_folder_setup,
                                   scratch_folder_teardown);

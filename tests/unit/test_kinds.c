@@ -152,6 +152,68 @@ static void other_attributes(void **state)
     assert_check((cg_node){ .kind = CG_NOT_EQUAL, .as.not_equal = -1 }, true);
 }
 
+static cg_node reshape(int32_t keep, int32_t count, int64_t a, int64_t b)
+{
+    return (cg_node){ .kind = CG_RESHAPE,
+                      .as.reshape = { { count, { a, b } }, keep } };
+}
+
+static cg_node permute(int32_t count, int64_t a, int64_t b, int64_t c)
+{
+    return (cg_node){ .kind = CG_PERMUTE,
+                      .as.permute = { count, { a, b, c } } };
+}
+
+static void moving_attributes(void **state)
+{
+    (void)state;
+    assert_check((cg_node){ .kind = CG_SLICE,
+                            .as.slice = { .begin = 1, .end = -1, .axis = 7 } },
+                 true);
+    assert_check((cg_node){ .kind = CG_SLICE,
+                            .as.slice = { .begin = 0, .end = 1, .axis = 8 } },
+                 false);
+    assert_check((cg_node){ .kind = CG_CONCAT, .as.concat = -1 }, false);
+    assert_check((cg_node){ .kind = CG_PAD, .as.pad = { 0, 0, 1 } }, true);
+    assert_check((cg_node){ .kind = CG_PAD, .as.pad = { 0, 0, 0 } }, false);
+    assert_check((cg_node){ .kind = CG_PAD, .as.pad = { -1, 0, 1 } }, false);
+    assert_check((cg_node){ .kind = CG_PAD, .as.pad = { 0, INT64_MAX, 1 } },
+                 false);
+    assert_check((cg_node){ .kind = CG_REPEAT, .as.repeat = { 1, 1 } }, true);
+    assert_check((cg_node){ .kind = CG_REPEAT, .as.repeat = { 0, 1 } }, false);
+    assert_check(reshape(1, 2, 3, -1), true);
+    assert_check(reshape(1, 0, 0, 0), true);
+    assert_check(reshape(0, 1, 3, 0), false);
+    assert_check(reshape(1, 2, -1, -1), false);
+    assert_check(reshape(1, 2, 3, 0), false);
+    assert_check(reshape(7, 2, 3, 3), false);
+    assert_check(reshape(INT32_MAX, 2, 3, 3), false);
+    assert_check(reshape(1, -1, 3, 3), false);
+    assert_check(reshape(1, INT32_MAX, 3, 3), false);
+    assert_check(permute(3, 0, 2, 1), true);
+    assert_check(permute(3, 1, 0, 2), false);
+    assert_check(permute(3, 0, 1, 1), false);
+    assert_check(permute(3, 0, 1, 3), false);
+    assert_check(permute(3, 0, 1, -1), false);
+    assert_check(permute(0, 0, 1, 2), false);
+    assert_check(permute(INT32_MAX, 0, 1, 2), false);
+    assert_check((cg_node){ .kind = CG_DOT, .as.dot = { 1, 2, 0, false } },
+                 true);
+    assert_check((cg_node){ .kind = CG_DOT, .as.dot = { 0, 1, 0, false } },
+                 false);
+    assert_check((cg_node){ .kind = CG_DOT, .as.dot = { 1, 1, NAN, true } },
+                 false);
+    assert_check((cg_node){ .kind = CG_SELECT, .as.select = INFINITY }, false);
+    assert_check((cg_node){ .kind = CG_COMBINE,
+                            .as.combine = CG_COMBINE_SUBTRACT,
+                            .input_count = 3 },
+                 false);
+    assert_check((cg_node){ .kind = CG_LOGIC,
+                            .as.logic = CG_LOGIC_NOT,
+                            .input_count = 2 },
+                 false);
+}
+
 static void assert_weight(const cg_node *node, size_t index, bool has,
                           const char *name, int32_t rank, int64_t rows,
                           int64_t columns)
@@ -204,6 +266,7 @@ int main(void)
         cmocka_unit_test(sizes_are_bounded),
         cmocka_unit_test(lstm_attributes),
         cmocka_unit_test(other_attributes),
+        cmocka_unit_test(moving_attributes),
         cmocka_unit_test(weights_follow_from_attributes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -276,6 +276,77 @@ static void the_graph_wins_over_the_stream(void **state)
     cellgate_model_destroy(mixed);
 }
 
+/* An encoder of open steps; its last output four times, to a decoder; and one
+   more LSTM on the encoder's steps. */
+static cellgate_model *autoencoder(void)
+{
+    const cg_node row = { .kind = CG_RESHAPE,
+                          .as.reshape = { { 2, { 1, CG_UNKNOWN } }, 1 } };
+    const cg_node repeat = { .kind = CG_REPEAT, .as.repeat = { 4, 1 } };
+    rig_model rig;
+    rig_lstm encoder, decoder, after;
+    int32_t x;
+
+    rig_model_begin(&rig, 8);
+    x = rig_input(&rig, CG_UNKNOWN, 3);
+    rig_lstm_init(&encoder, 3, 5);
+    encoder.mask = rig_mask(&rig, 0);
+    rig_add_lstm(&rig, x, &encoder);
+    rig_lstm_init(&decoder, 5, 4);
+    x = rig_node(&rig, &row, encoder.last);
+    rig_add_lstm(&rig, rig_node(&rig, &repeat, x), &decoder);
+    rig_output(&rig, rig_dense(&rig, decoder.sequence, 4, 2, CELLGATE_LINEAR));
+    rig_lstm_init(&after, 5, 3);
+    after.mask = rig_mask(&rig, 0);
+    rig_add_lstm(&rig, encoder.sequence, &after);
+    rig_output(&rig, after.last);
+    return rig_model_end(&rig);
+}
+
+/* Each LSTM takes its steps from its own input, whatever the request brings. */
+static void steps_change_within_a_model(void **state)
+{
+    static const int64_t steps[] = { 6, 2, 9, 4 };
+    cellgate_model *changing = autoencoder();
+
+    (void)state;
+    for (int at = 0; at < 2; at++) {
+        cellgate_session *session =
+            rig_session(runtime, changing, devices[at], NULL);
+        cellgate_session *host = rig_session(runtime, changing, "host", NULL);
+        cellgate_stream *stream, *reference;
+        uint64_t random = 4;
+
+        assert_int_equal(cellgate_stream_create(session, 3, &stream, NULL),
+                         CELLGATE_OK);
+        assert_int_equal(cellgate_stream_create(host, 3, &reference, NULL),
+                         CELLGATE_OK);
+        for (int round = 0; round < 4; round++) {
+            rig_request request;
+            float *wanted;
+            size_t count;
+
+            rig_request_init(&request, session, changing, 3, steps[round], 0,
+                             &random);
+            if (round % 2 == 1)
+                rig_request_mask(&request, 0, &random);
+            request.request.stream = reference;
+            rig_run(host, &request, NULL);
+            wanted = rig_outputs(&request, &count);
+            request.request.stream = stream;
+            rig_run(session, &request, NULL);
+            rig_expect(&request, wanted, 1e-5);
+            free(wanted);
+            rig_request_finish(&request);
+        }
+        cellgate_stream_destroy(stream);
+        cellgate_stream_destroy(reference);
+        cellgate_session_destroy(session);
+        cellgate_session_destroy(host);
+    }
+    cellgate_model_destroy(changing);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +355,7 @@ int main(void)
         cmocka_unit_test(state_is_imported_and_reset),
         cmocka_unit_test(wrong_streams_are_refused),
         cmocka_unit_test(the_graph_wins_over_the_stream),
+        cmocka_unit_test(steps_change_within_a_model),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
