@@ -226,10 +226,13 @@ static uint64_t put_group(growing *file, const h5_image_dataset *all,
     message(&messages, 2, &info);
     for (const h5_image_dataset *at = all; at != NULL && at->path != NULL;
          at++) {
-        const size_t length = strcspn(at->path + prefix, "/");
-        const size_t whole = prefix + length;
+        size_t length, whole;
 
-        if (strncmp(at->path, start, prefix) != 0 || seen(all, at, whole))
+        if (strncmp(at->path, start, prefix) != 0)
+            continue;
+        length = strcspn(at->path + prefix, "/");
+        whole = prefix + length;
+        if (seen(all, at, whole))
             continue;
         put_link(&messages, at->path + prefix, length,
                  at->path[whole] == '\0'
