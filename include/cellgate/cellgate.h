@@ -5,7 +5,7 @@
  *   cellgate_runtime   the configuration, the plugins, the devices
  *   cellgate_model     a trained model read from a file; immutable
  *   cellgate_session   a model placed on devices, ready to run
- *   cellgate_stream    LSTM state carried from one request to the next
+ *   cellgate_stream    recurrent state carried from one request to the next
  *   cellgate_arrays    named arrays read from a .npy or .npz file
  *
  * The usual order: cellgate_runtime_create(), cellgate_model_load(),
@@ -290,7 +290,7 @@ typedef struct cellgate_input {
      * Valid steps a row, [batch], each in [0, steps]: the row is padded on the
      * right. Or a mask [batch][steps], non-zero for valid steps, of any
      * pattern. At most one; NULL both: every step is valid. They act as a
-     * Keras mask on this input does: LSTM layers skip masked steps.
+     * Keras mask on this input does: recurrent layers skip masked steps.
      */
     const int32_t *lengths;
     const uint8_t *mask;
@@ -327,8 +327,8 @@ typedef struct cellgate_request {
      */
     cellgate_tensor *outputs;
     size_t output_count;
-    /* NULL: every LSTM starts from zeros, also one that its file calls
-       stateful. Initial states that the model's graph gives win. */
+    /* NULL: every recurrent layer starts from zeros, also one that its file
+       calls stateful. Initial states that the model's graph gives win. */
     cellgate_stream *stream;
 } cellgate_request;
 
@@ -411,9 +411,10 @@ cellgate_session_variant_get(const cellgate_session *session, size_t index,
 /* ---- Stream ------------------------------------------------------------ */
 
 /*
- * State of every LSTM of the model for `batch` rows, zero at first. A request
- * that names it starts from it and leaves its final state in it. The session
- * must outlive it. The caller destroys it.
+ * State of every recurrent node of the model (LSTM, GRU, SimpleRNN) for
+ * `batch` rows, zero at first. A request that names it starts from it and
+ * leaves its final state in it. The session must outlive it. The caller
+ * destroys it.
  */
 CELLGATE_API cellgate_status cellgate_stream_create(cellgate_session *session,
                                                     int64_t batch,
@@ -425,16 +426,29 @@ CELLGATE_API cellgate_status cellgate_stream_reset(cellgate_stream *stream,
                                                    cellgate_error *error);
 
 /*
- * The canonical layout of a stream's state: for each LSTM of the model, in
- * node order, h [directions][batch][output size] and then c
- * [directions][batch][hidden size], float32. State number 2k is h of LSTM k,
- * 2k+1 its c.
+ * The canonical layout of a stream's state: for each recurrent node of the
+ * model, in node order, h [directions][batch][output size] and then, for an
+ * LSTM alone, c [directions][batch][hidden size], float32. States are numbered
+ * through: in a model of LSTMs, number 2k is h of LSTM k and 2k+1 its c.
+ * cellgate_stream_state_get() says of any number whose state it is.
  */
 CELLGATE_API size_t cellgate_stream_state_count(const cellgate_stream *stream);
 /* Fills rank, shape and dtype; data untouched. END past the last one. */
 CELLGATE_API cellgate_status
 cellgate_stream_state_shape(const cellgate_stream *stream, size_t index,
                             cellgate_tensor *state);
+/* Whose a state is. Strings live as the model does. */
+typedef struct cellgate_state_info {
+    size_t struct_size;
+    size_t node;       /* as cellgate_model_node_get() counts */
+    const char *name;  /* of that node */
+    const char *state; /* "h" or "c" */
+} cellgate_state_info;
+
+/* `info->struct_size` must be set. END past the last one. */
+CELLGATE_API cellgate_status
+cellgate_stream_state_get(const cellgate_stream *stream, size_t index,
+                          cellgate_state_info *info);
 /* Copies one state into, or from, a tensor of exactly that shape. */
 CELLGATE_API cellgate_status
 cellgate_stream_export(cellgate_stream *stream, size_t index,

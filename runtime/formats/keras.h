@@ -11,7 +11,9 @@
  *   keras_moving.c      layers that move numbers about
  *   keras_merge.c       layers that merge tensors, and keras_combine.c
  *   keras_masks.c       operations that masks are written with
- *   keras_lstm.c        LSTM, and keras_bidirectional.c
+ *   keras_recurrent.c   LSTM, GRU, SimpleRNN, RNN; with keras_cells.c and
+ *                       keras_bidirectional.c
+ *   keras_attention.c   Attention, AdditiveAttention
  *   keras_activation.c  activations by name and as objects
  *   keras_emit.c        adding nodes and values to the model
  *   keras_claim.c       numbers or ids: the dtypes of values
@@ -24,11 +26,12 @@
  * MASKS travel with tensors as in Keras: a layer that supports masking passes
  * its input's mask on, others drop it; merging layers merge masks, in Keras 3
  * otherwise than in Keras 2 (keras_merge.h); TimeDistributed passes its mask on
- * whatever it holds. Two things follow Keras by measurement,
- * not by its documentation: an RNN called with initial_state as tensors does
- * not look at the mask of its input (only at one given as mask=), but passes it
- * on; and a functional model's configuration spells masks out as mask= with
- * operations, which the table takes for that purpose (keras_masks.c).
+ * whatever it holds. Two things follow Keras by measurement, not by its
+ * documentation: in Keras 3, a recurrent layer called with initial_state as
+ * tensors does not look at the mask of its input (only at one given as mask=),
+ * but passes it on, where in Keras 2 it looks at it; and a functional model's
+ * configuration spells masks out as mask= with operations, which the table
+ * takes for that purpose (keras_masks.c).
  * One thing differs: an Embedding without mask_zero passes on the mask that a
  * request gives with the ids, where Keras warns and drops it.
  */
@@ -124,6 +127,10 @@ typedef struct cg_keras_call {
     /* Axes after the batch that count as part of it, as to a layer inside
        TimeDistributed. */
     int32_t extra_axes;
+    /* mask= of a layer that takes several: one a tensor, likewise */
+    cg_keras_list masks;
+    bool causal; /* use_causal_mask= */
+    bool scores; /* return_attention_scores= */
     cg_keras_list outputs;
 } cg_keras_call;
 
@@ -149,7 +156,9 @@ enum {
     CG_KERAS_PER_STEP = 1u << 0,  /* TimeDistributed(it) is the same as it */
     CG_KERAS_MODEL = 1u << 1,     /* holds layers of its own */
     CG_KERAS_OPERATION = 1u << 2, /* an operation, not a layer */
-    CG_KERAS_INPUT = 1u << 3
+    CG_KERAS_INPUT = 1u << 3,
+    CG_KERAS_ATTENDS = 1u << 4 /* takes the keywords of attention, and a list
+                                  of masks */
 };
 
 /* Fills *error with "PLACE: text" and returns `status`. */
@@ -219,13 +228,30 @@ cellgate_status cg_keras_build_concatenate(cg_keras_call *call,
                                            cellgate_error *error);
 cellgate_status cg_keras_build_dot(cg_keras_call *call, cellgate_error *error);
 
-/* ---- keras_lstm.c ------------------------------------------------------ */
+/* ---- keras_recurrent.c, keras_cells.c, keras_bidirectional.c ------------ */
 
-cellgate_status cg_keras_build_lstm(cg_keras_call *call, cellgate_error *error);
+/* LSTM, GRU, SimpleRNN, RNN. */
+cellgate_status cg_keras_build_recurrent(cg_keras_call *call,
+                                         cellgate_error *error);
+/* A cell called as a layer. */
+cellgate_status cg_keras_build_cell(cg_keras_call *call, cellgate_error *error);
 cellgate_status cg_keras_build_bidirectional(cg_keras_call *call,
                                              cellgate_error *error);
 extern const char *const cg_keras_lstm_options[];
+extern const char *const cg_keras_gru_options[];
+extern const char *const cg_keras_simple_rnn_options[];
+extern const char *const cg_keras_rnn_options[];
+extern const char *const cg_keras_lstm_cell_options[];
+extern const char *const cg_keras_gru_cell_options[];
+extern const char *const cg_keras_simple_rnn_cell_options[];
+extern const char *const cg_keras_stacked_cells_options[];
 extern const char *const cg_keras_bidirectional_options[];
+
+/* ---- keras_attention.c -------------------------------------------------- */
+
+cellgate_status cg_keras_build_attention(cg_keras_call *call,
+                                         cellgate_error *error);
+extern const char *const cg_keras_attention_options[];
 
 /* ---- keras_graph.c ----------------------------------------------------- */
 

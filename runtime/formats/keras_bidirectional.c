@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "runtime/formats/keras_lstm.h"
+#include "runtime/formats/keras_recurrent.h"
 
 const char *const cg_keras_bidirectional_options[] = {
     "layer", "backward_layer", "merge_mode", "weights", NULL
@@ -45,61 +45,87 @@ static cellgate_status get_merge_mode(const cg_keras_layer *layer,
 
 static cellgate_status read_wrapped(const cg_keras_layer *outer,
                                     const json_t *json, const char *suffix,
-                                    cg_keras_lstm *lstm, cellgate_error *error)
+                                    cg_keras_recurrent *layer,
+                                    cellgate_error *error)
 {
-    const cg_keras_class *class = cg_keras_find_class(json);
     cg_keras_layer inner = *outer;
     cellgate_status status;
 
-    if (class == NULL || class->build != cg_keras_build_lstm)
+    if (!cg_keras_is_recurrent(cg_keras_find_class(json)))
         return cg_keras_fail(
             error, CELLGATE_UNSUPPORTED, outer,
-            "Bidirectional is supported around LSTM only, not around %.60s",
+            "Bidirectional is supported around LSTM, GRU, SimpleRNN and RNN "
+            "only, not around %.60s",
             json_is_string(json_object_get(json, "class_name"))
                 ? json_string_value(json_object_get(json, "class_name"))
                 : "this");
     status = cg_keras_layer_init(&inner, json, 0, 1, outer->name, error);
     if (status == CELLGATE_OK)
-        status = cg_keras_read_lstm(&inner, suffix, lstm, error);
+        status = cg_keras_read_recurrent(&inner, suffix, layer, error);
     /* Keras forces this on both layers, whatever they say. */
     if (status == CELLGATE_OK)
-        lstm->zero_masked = lstm->sequences;
+        layer->zero_masked = layer->sequences;
     return status;
 }
 
-static cellgate_status read_pair(const cg_keras_layer *layer,
-                                 cg_keras_lstm *forward,
-                                 cg_keras_lstm *backward, cellgate_error *error)
+static int64_t units_of(const cg_keras_recurrent *layer)
+{
+    return layer->cells[layer->cell_count - 1].units;
+}
+
+/* The two layers of a Bidirectional. */
+typedef struct layer_pair {
+    cg_keras_recurrent forward, backward;
+    merge_mode mode;
+} layer_pair;
+
+static cellgate_status read_pair(const cg_keras_layer *layer, layer_pair *pair,
+                                 cellgate_error *error)
 {
     const json_t *first = json_object_get(layer->config, "layer");
     const json_t *second = json_object_get(layer->config, "backward_layer");
     const bool derived = second == NULL || json_is_null(second);
-    cellgate_status status =
-        read_wrapped(layer, first, "/forward_layer/cell", forward, error);
+    cellgate_status status = get_merge_mode(layer, &pair->mode, error);
 
     if (status == CELLGATE_OK)
+        status = read_wrapped(layer, first, "/forward_layer/cell",
+                              &pair->forward, error);
+    if (status == CELLGATE_OK)
         status = read_wrapped(layer, derived ? first : second,
-                              "/backward_layer/cell", backward, error);
+                              "/backward_layer/cell", &pair->backward, error);
     if (status != CELLGATE_OK)
         return status;
     if (derived)
-        backward->go_backwards = true;
-    if (forward->go_backwards == backward->go_backwards ||
-        forward->sequences != backward->sequences ||
-        forward->states != backward->states)
+        pair->backward.go_backwards = true;
+    if (pair->forward.go_backwards == pair->backward.go_backwards ||
+        pair->forward.sequences != pair->backward.sequences ||
+        pair->forward.states != pair->backward.states)
         return cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
                              "its two layers must differ in go_backwards and "
                              "agree in return_sequences and return_state");
+    if (pair->mode != MERGE_CONCAT && pair->mode != MERGE_NONE &&
+        units_of(&pair->forward) != units_of(&pair->backward))
+        return cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
+                             "layers of %lld and %lld units can only be "
+                             "concatenated",
+                             (long long)units_of(&pair->forward),
+                             (long long)units_of(&pair->backward));
     return CELLGATE_OK;
 }
 
 /* One node for both, where the layers are alike enough. */
-static bool fits_one_node(const cg_keras_lstm *forward,
-                          const cg_keras_lstm *backward)
+static bool fits_one_node(const layer_pair *pair, const cg_keras_sequence *in)
 {
-    return !forward->go_backwards && forward->units == backward->units &&
-           forward->bias == backward->bias &&
-           forward->stateful == backward->stateful;
+    const cg_keras_recurrent *forward = &pair->forward;
+    const cg_keras_recurrent *backward = &pair->backward;
+
+    return forward->cell_count == 1 && backward->cell_count == 1 &&
+           forward->cells[0].kind == CG_LSTM &&
+           backward->cells[0].kind == CG_LSTM && !forward->go_backwards &&
+           forward->cells[0].units == backward->cells[0].units &&
+           forward->cells[0].bias == backward->cells[0].bias &&
+           forward->stateful == backward->stateful &&
+           !cg_keras_masks_by_place(backward, in->mask);
 }
 
 static cellgate_status emit_concat(const cg_keras_call *call,
@@ -125,32 +151,35 @@ static cellgate_status emit_concat(const cg_keras_call *call,
  * direction: with go_backwards on the forward one, both come out reversed.
  */
 static cellgate_status emit_apart(const cg_keras_call *call,
-                                  const cg_keras_lstm_inputs *in,
-                                  const cg_keras_lstm *const *lstms,
-                                  cg_keras_lstm_results *results,
-                                  int32_t halves[2], cellgate_error *error)
+                                  const cg_keras_sequence *in,
+                                  const layer_pair *pair,
+                                  cg_keras_results *results, int32_t halves[2],
+                                  cellgate_error *error)
 {
-    static const char *const suffixes[2][3] = {
+    static const char *const names[2][3] = {
         { ":forward", ":forward_in_time", ":forward_reverse" },
         { ":backward", ":backward_in_time", ":backward_reverse" },
     };
-    const bool turned = lstms[0]->go_backwards && lstms[0]->sequences;
+    const cg_keras_recurrent *const layers[2] = { &pair->forward,
+                                                  &pair->backward };
+    const bool turned = pair->forward.go_backwards && pair->forward.sequences;
+    const cg_keras_tensor *states =
+        call->states.count != 0 ? call->states.items : NULL;
     cellgate_status status = CELLGATE_OK;
 
     for (size_t d = 0; status == CELLGATE_OK && d < 2; d++) {
-        cg_keras_lstm_results one = { 0 };
-
-        status = cg_keras_emit_lstm(
-            call, in, &lstms[d], 1,
-            call->states.count != 0 ? &call->states.items[2 * d] : NULL,
-            suffixes[d][0], suffixes[d][turned ? 1 : 0], &one, error);
-        if (status != CELLGATE_OK)
-            break;
-        halves[d] = one.main;
-        memcpy(results->states[d], one.states[0], sizeof one.states[0]);
-        if (turned)
-            status = cg_keras_emit_reverse(call, one.main, suffixes[d][2],
-                                           suffixes[d][0], &halves[d], error);
+        status = cg_keras_emit_layer(
+            call, in, layers[d], states,
+            &(cg_keras_names){ names[d][0], names[d][turned ? 1 : 0] }, results,
+            error);
+        halves[d] = results->main;
+        if (status == CELLGATE_OK && turned)
+            status = cg_keras_emit_reverse(
+                call, results->main,
+                &(cg_keras_names){ names[d][2], names[d][0] }, &halves[d],
+                error);
+        if (states != NULL)
+            states += cg_keras_state_count(layers[d]);
     }
     return status;
 }
@@ -199,70 +228,60 @@ static cellgate_status emit_merge(const cg_keras_call *call, int32_t both,
 
 /* What the two directions make together: one value, or two without merging. */
 static cellgate_status emit_pair(const cg_keras_call *call,
-                                 const cg_keras_lstm_inputs *in,
-                                 const cg_keras_lstm *const *lstms,
-                                 merge_mode mode,
-                                 cg_keras_lstm_results *results,
-                                 int32_t halves[2], cellgate_error *error)
+                                 const cg_keras_sequence *in,
+                                 const layer_pair *pair,
+                                 cg_keras_results *results, int32_t halves[2],
+                                 cellgate_error *error)
 {
-    const char *main = mode == MERGE_CONCAT ? "" : ":both";
+    const cg_keras_recurrent *const layers[2] = { &pair->forward,
+                                                  &pair->backward };
+    const cg_keras_names names = { "",
+                                   pair->mode == MERGE_CONCAT ? "" : ":both" };
+    const bool merged = pair->mode != MERGE_NONE && pair->mode != MERGE_CONCAT;
     cellgate_status status;
 
-    if (fits_one_node(lstms[0], lstms[1])) {
-        status = cg_keras_emit_lstm(call, in, lstms, 2,
+    if (fits_one_node(pair, in)) {
+        status = cg_keras_emit_both(call, in, layers,
                                     call->states.count != 0 ? call->states.items
                                                             : NULL,
-                                    "", main, results, error);
-        if (status == CELLGATE_OK && mode == MERGE_NONE)
-            status = emit_halves(call, results->main, lstms[0]->units, halves,
-                                 error);
+                                    &names, results, error);
+        if (status == CELLGATE_OK && pair->mode == MERGE_NONE)
+            status = emit_halves(call, results->main, units_of(&pair->forward),
+                                 halves, error);
     } else {
-        status = emit_apart(call, in, lstms, results, halves, error);
-        if (status == CELLGATE_OK && mode != MERGE_NONE)
-            status = emit_concat(call, halves, main, &results->main, error);
+        status = emit_apart(call, in, pair, results, halves, error);
+        if (status == CELLGATE_OK && pair->mode != MERGE_NONE)
+            status =
+                emit_concat(call, halves, names.main, &results->main, error);
     }
-    if (status == CELLGATE_OK && mode != MERGE_NONE && mode != MERGE_CONCAT)
-        status = emit_merge(call, results->main, mode, &results->main, error);
+    if (status == CELLGATE_OK && merged)
+        status =
+            emit_merge(call, results->main, pair->mode, &results->main, error);
     return status;
 }
 
 cellgate_status cg_keras_build_bidirectional(cg_keras_call *call,
                                              cellgate_error *error)
 {
-    cg_keras_lstm forward, backward;
-    const cg_keras_lstm *lstms[2] = { &forward, &backward };
-    cg_keras_lstm_inputs in;
-    cg_keras_lstm_results results = { 0 };
-    merge_mode mode = MERGE_CONCAT;
-    int32_t halves[2], mask;
-    cellgate_status status = cg_keras_split_states(call, error);
+    layer_pair pair;
+    cg_keras_sequence in;
+    cg_keras_results results = { 0 };
+    int32_t halves[2];
+    cellgate_status status = read_pair(call->layer, &pair, error);
 
     if (status == CELLGATE_OK)
-        status = cg_keras_check_states(call, 4, error);
+        status = cg_keras_get_sequence(call,
+                                       cg_keras_state_count(&pair.forward) +
+                                           cg_keras_state_count(&pair.backward),
+                                       pair.forward.sequences, &in, error);
     if (status == CELLGATE_OK)
-        status = get_merge_mode(call->layer, &mode, error);
-    if (status == CELLGATE_OK)
-        status = read_pair(call->layer, &forward, &backward, error);
-    if (status == CELLGATE_OK && mode != MERGE_CONCAT && mode != MERGE_NONE &&
-        forward.units != backward.units)
-        return cg_keras_fail(error, CELLGATE_BAD_FILE, call->layer,
-                             "layers of %lld and %lld units can only be "
-                             "concatenated",
-                             (long long)forward.units,
-                             (long long)backward.units);
-    if (status == CELLGATE_OK)
-        status = cg_keras_lstm_get_inputs(call, &in, error);
-    if (status == CELLGATE_OK)
-        status = emit_pair(call, &in, lstms, mode, &results, halves, error);
-    if (status != CELLGATE_OK)
-        return status;
-    mask = cg_keras_lstm_passed_mask(call, &in, forward.sequences);
-    if (mode != MERGE_NONE)
-        status = cg_keras_return(call, results.main, mask, error);
-    for (size_t d = 0; status == CELLGATE_OK && mode == MERGE_NONE && d < 2;
-         d++)
-        status = cg_keras_return(call, halves[d], mask, error);
-    if (status == CELLGATE_OK && forward.states)
-        status = cg_keras_return_states(call, &results, 2, error);
+        status = emit_pair(call, &in, &pair, &results, halves, error);
+    if (status == CELLGATE_OK && pair.mode != MERGE_NONE)
+        status = cg_keras_return(call, results.main, in.passed, error);
+    for (size_t d = 0;
+         status == CELLGATE_OK && pair.mode == MERGE_NONE && d < 2; d++)
+        status = cg_keras_return(call, halves[d], in.passed, error);
+    if (status == CELLGATE_OK && pair.forward.states)
+        status = cg_keras_return_states(call, &results, error);
     return status;
 }

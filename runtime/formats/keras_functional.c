@@ -102,6 +102,26 @@ static cellgate_status resolve_all(const cg_keras_graph *graph,
     return cg_keras_visit_tensors(json, resolve, &to, error);
 }
 
+/* mask= of a layer that takes one for each tensor: a list in which null is for
+   one without a mask. */
+static cellgate_status read_masks(const cg_keras_graph *graph,
+                                  cg_keras_call *call, const json_t *json,
+                                  cellgate_error *error)
+{
+    const cg_keras_tensor none = { .value = CG_NO_VALUE, .mask = CG_NO_VALUE };
+    cellgate_status status = CELLGATE_OK;
+
+    for (size_t i = 0; status == CELLGATE_OK && i < json_array_size(json);
+         i++) {
+        const json_t *mask = json_array_get(json, i);
+
+        status = json_is_null(mask)
+                     ? cg_keras_list_add(&call->masks, none, error)
+                     : resolve_all(graph, mask, &call->masks, error);
+    }
+    return status;
+}
+
 /* mask=: one tensor, or none. */
 static cellgate_status read_mask(const cg_keras_graph *graph,
                                  cg_keras_call *call, const json_t *json,
@@ -123,11 +143,25 @@ static cellgate_status read_keyword(const cg_keras_graph *graph,
                                     cg_keras_call *call, const char *key,
                                     const json_t *value, cellgate_error *error)
 {
+    const bool attends = (call->layer->class->flags & CG_KERAS_ATTENDS) != 0;
+
     if (strcmp(key, "training") == 0 || json_is_null(value) ||
         json_is_false(value))
         return CELLGATE_OK;
+    if (strcmp(key, "mask") == 0 && attends && json_is_array(value) &&
+        !cg_keras_is_tensor_name(value))
+        return read_masks(graph, call, value, error);
     if (strcmp(key, "mask") == 0)
         return read_mask(graph, call, value, error);
+    if (attends && json_is_true(value) && strcmp(key, "use_causal_mask") == 0) {
+        call->causal = true;
+        return CELLGATE_OK;
+    }
+    if (attends && json_is_true(value) &&
+        strcmp(key, "return_attention_scores") == 0) {
+        call->scores = true;
+        return CELLGATE_OK;
+    }
     if (strcmp(key, "initial_state") == 0)
         return resolve_all(graph, value, &call->states, error);
     if (strcmp(key, "inputs") == 0 || strcmp(key, "sequences") == 0 ||
@@ -199,6 +233,7 @@ static cellgate_status process_call(const cg_keras_graph *graph,
         cg_keras_list_finish(&call.outputs);
     cg_keras_list_finish(&call.inputs);
     cg_keras_list_finish(&call.states);
+    cg_keras_list_finish(&call.masks);
     return status;
 }
 

@@ -296,14 +296,19 @@ static const cg_keras_class classes[] = {
     { "ActivityRegularization", build_identity, regularization_options,
       CG_KERAS_PER_STEP },
     { "Add", cg_keras_build_combine, no_options, 0 },
+    { "AdditiveAttention", cg_keras_build_attention, cg_keras_attention_options,
+      CG_KERAS_ATTENDS },
     { "AlphaDropout", build_identity, dropout_options, CG_KERAS_PER_STEP },
     { "Any", cg_keras_build_any, any_options, CG_KERAS_OPERATION },
+    { "Attention", cg_keras_build_attention, cg_keras_attention_options,
+      CG_KERAS_ATTENDS },
     { "Average", cg_keras_build_combine, no_options, 0 },
     { "Bidirectional", cg_keras_build_bidirectional,
       cg_keras_bidirectional_options, 0 },
     { "Concatenate", cg_keras_build_concatenate, concatenate_options, 0 },
     { "Concatenate", cg_keras_build_mask_concatenate, concatenate_options,
       CG_KERAS_OPERATION },
+    { "ConvertToTensor", build_identity, no_options, CG_KERAS_OPERATION },
     { "Cropping1D", cg_keras_build_cropping, cropping_options,
       CG_KERAS_PER_STEP },
     { "Dense", build_dense, dense_options, CG_KERAS_PER_STEP },
@@ -315,11 +320,14 @@ static const cg_keras_class classes[] = {
       CG_KERAS_OPERATION },
     { "Flatten", cg_keras_build_flatten, flatten_options, CG_KERAS_PER_STEP },
     { "Functional", cg_keras_build_model, model_options, CG_KERAS_MODEL },
+    { "GRU", cg_keras_build_recurrent, cg_keras_gru_options, 0 },
+    { "GRUCell", cg_keras_build_cell, cg_keras_gru_cell_options, 0 },
     { "GaussianDropout", build_identity, dropout_options, CG_KERAS_PER_STEP },
     { "GaussianNoise", build_identity, dropout_options, CG_KERAS_PER_STEP },
     { "Identity", build_identity, no_options, CG_KERAS_PER_STEP },
     { "InputLayer", build_input, input_options, CG_KERAS_INPUT },
-    { "LSTM", cg_keras_build_lstm, cg_keras_lstm_options, 0 },
+    { "LSTM", cg_keras_build_recurrent, cg_keras_lstm_options, 0 },
+    { "LSTMCell", cg_keras_build_cell, cg_keras_lstm_cell_options, 0 },
     { "LeakyReLU", build_activation, leaky_options, CG_KERAS_PER_STEP },
     { "LogicalOr", cg_keras_build_logical_or, no_options, CG_KERAS_OPERATION },
     { "Masking", build_masking, masking_options, 0 },
@@ -330,13 +338,19 @@ static const cg_keras_class classes[] = {
     { "NotEqual", cg_keras_build_not_equal, no_options, CG_KERAS_OPERATION },
     { "OnesLike", cg_keras_build_ones_like, like_options, CG_KERAS_OPERATION },
     { "Permute", cg_keras_build_permute, permute_options, CG_KERAS_PER_STEP },
+    { "RNN", cg_keras_build_recurrent, cg_keras_rnn_options, 0 },
     { "ReLU", build_activation, relu_options, CG_KERAS_PER_STEP },
     { "RepeatVector", cg_keras_build_repeat_vector, repeat_vector_options,
       CG_KERAS_PER_STEP },
     { "Reshape", cg_keras_build_reshape, reshape_options, CG_KERAS_PER_STEP },
     { "Sequential", cg_keras_build_model, model_options, CG_KERAS_MODEL },
+    { "SimpleRNN", cg_keras_build_recurrent, cg_keras_simple_rnn_options, 0 },
+    { "SimpleRNNCell", cg_keras_build_cell, cg_keras_simple_rnn_cell_options,
+      0 },
     { "Softmax", build_activation, softmax_options, CG_KERAS_PER_STEP },
     { "SpatialDropout1D", build_identity, dropout_options, 0 },
+    { "StackedRNNCells", cg_keras_build_cell, cg_keras_stacked_cells_options,
+      0 },
     { "Subtract", cg_keras_build_combine, no_options, 0 },
     { "TimeDistributed", build_time_distributed, time_distributed_options, 0 },
     { "UpSampling1D", cg_keras_build_up_sampling, up_sampling_options,
@@ -347,12 +361,38 @@ static const cg_keras_class classes[] = {
       CG_KERAS_OPERATION },
 };
 
+static const char conv_lstm[] =
+    "its state is made of images; export the layers before and after it as "
+    "models of their own and run this one with Keras, or train an LSTM over "
+    "the features that TimeDistributed convolutions make";
+static const char heads[] =
+    "attention of one head is supported, as Attention and AdditiveAttention; "
+    "export the layers before and after it as models of their own and run this "
+    "one with Keras";
 static const char supported[] =
-    "supported are Input, Embedding, Masking, LSTM, Bidirectional, Dense, "
+    "supported are Input, Embedding, Masking, LSTM, GRU, SimpleRNN, RNN of "
+    "their cells, Bidirectional, Attention, AdditiveAttention, Dense, "
     "TimeDistributed, Activation and the activation layers, Dropout and its "
     "kin, RepeatVector, Flatten, Reshape, Permute, UpSampling1D, "
     "ZeroPadding1D, Cropping1D, Concatenate, Add and its kin, Dot, Sequential "
     "and Functional";
+
+/* Layers that sequence models have and that stay out, and what to do. */
+static const struct {
+    const char *name, *advice;
+} refused[] = {
+    { "ConvLSTM1D", conv_lstm },     { "ConvLSTM2D", conv_lstm },
+    { "ConvLSTM3D", conv_lstm },     { "GroupQueryAttention", heads },
+    { "MultiHeadAttention", heads },
+};
+
+static const char *advice_on(const char *class_name)
+{
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        if (strcmp(class_name, refused[i].name) == 0)
+            return refused[i].advice;
+    return supported;
+}
 
 /* A class of a user's own may have any name; its module or registered name
    gives it away. */
@@ -432,7 +472,7 @@ cellgate_status cg_keras_layer_init(cg_keras_layer *layer, const json_t *json,
     if (layer->class == NULL && is_from_keras(json))
         return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
                              "this kind of layer is not supported; %s",
-                             supported);
+                             advice_on(layer->class_name));
     if (layer->class == NULL)
         return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
                              "a custom layer, whose code is not in the file; "

@@ -29,12 +29,24 @@ static const host_op host_ops[CG_KIND_COUNT] = {
     [CG_SELECT] = cg_host_select,
     [CG_VALID] = cg_host_valid,
     [CG_LOGIC] = cg_host_logic,
+    [CG_GRU] = cg_host_recurrent,
+    [CG_SIMPLE_RNN] = cg_host_recurrent,
+    [CG_ATTENTION] = cg_host_attention,
 };
 
 size_t cg_host_scratch(const cg_node *node, const cg_shape *shapes)
 {
-    (void)shapes;
-    return node->kind == CG_LSTM ? cg_host_lstm_scratch(node) : 0;
+    switch (node->kind) {
+    case CG_LSTM:
+        return cg_host_lstm_scratch(node);
+    case CG_GRU:
+    case CG_SIMPLE_RNN:
+        return cg_host_recurrent_scratch(node);
+    case CG_ATTENTION:
+        return cg_host_attention_scratch(node, shapes);
+    default:
+        return 0;
+    }
 }
 
 cellgate_status cg_host_run(const cellgate_model *model, const cg_node *node,

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "runtime/host/ops.h"
+#include "runtime/host/scan.h"
 
 /* One direction of one row; the scratch is shared by all of them. */
 typedef struct lstm_row {
@@ -42,14 +42,6 @@ static double clipped(const cellgate_lstm *shape, double x)
     return x < -clip ? -clip : x > clip ? clip : x;
 }
 
-/* gates += x * kernel; kernel is [size][gates] */
-static void add_product(double *gates, const float *kernel, int64_t columns,
-                        double x)
-{
-    for (int64_t k = 0; k < columns; k++)
-        gates[k] += x * kernel[k];
-}
-
 static void sum_gates(const lstm_row *row, const float *x)
 {
     const cellgate_lstm_weights *weights = &row->weights;
@@ -58,10 +50,11 @@ static void sum_gates(const lstm_row *row, const float *x)
     for (int64_t k = 0; k < columns; k++)
         row->gates[k] = weights->bias != NULL ? weights->bias[k] : 0;
     for (int64_t k = 0; k < row->shape->input_size; k++)
-        add_product(row->gates, weights->kernel + k * columns, columns, x[k]);
+        cg_host_add_product(row->gates, weights->kernel + k * columns, columns,
+                            x[k]);
     for (int64_t k = 0; k < row->width; k++)
-        add_product(row->gates, weights->recurrent_kernel + k * columns,
-                    columns, row->state[k]);
+        cg_host_add_product(row->gates, weights->recurrent_kernel + k * columns,
+                            columns, row->state[k]);
 }
 
 /* Cell number k: updates its c and leaves its output before projection. */
@@ -91,8 +84,9 @@ static void step_cell(const lstm_row *row, int64_t k)
     row->hidden[k] = o * cg_host_activation(activations[2], c);
 }
 
-static void step_row(const lstm_row *row, const float *x)
+static void step_row(const void *of, const float *x)
 {
+    const lstm_row *row = of;
     const cellgate_lstm *shape = row->shape;
 
     sum_gates(row, x);
@@ -104,61 +98,9 @@ static void step_row(const lstm_row *row, const float *x)
     }
     memset(row->state, 0, (size_t)row->width * sizeof(double));
     for (int64_t k = 0; k < shape->hidden_size; k++)
-        add_product(row->state, row->weights.projection + k * row->width,
-                    row->width, row->hidden[k]);
-}
-
-static void load_state(double *state, const float *initial, int64_t size)
-{
-    for (int64_t k = 0; k < size; k++)
-        state[k] = initial != NULL ? initial[k] : 0;
-}
-
-static void store_state(float *result, const double *state, int64_t size)
-{
-    for (int64_t k = 0; k < size; k++)
-        result[k] = (float)state[k];
-}
-
-/* A step's output: the state, the previous one, or zeros. */
-static void store_output(float *y, const lstm_row *row, bool valid, bool repeat)
-{
-    if (valid || repeat)
-        store_state(y, row->state, row->width);
-    else
-        memset(y, 0, (size_t)row->width * sizeof *y);
-}
-
-/* Where one row's numbers lie; strides in elements. */
-typedef struct lstm_place {
-    const float *x;      /* [steps][I] */
-    const uint8_t *mask; /* [steps] or NULL */
-    int64_t steps;
-    bool reverse;
-    float *sequence; /* of this direction's half, or NULL */
-    int64_t sequence_stride;
-    float *last; /* likewise */
-} lstm_place;
-
-static void run_row(const lstm_row *row, const lstm_place *place,
-                    bool zero_masked)
-{
-    int64_t size = row->shape->input_size;
-    bool seen = false, valid = false;
-
-    for (int64_t done = 0; done < place->steps; done++) {
-        int64_t step = place->reverse ? place->steps - 1 - done : done;
-
-        valid = place->mask == NULL || place->mask[step] != 0;
-        if (valid)
-            step_row(row, place->x + step * size);
-        seen = seen || valid;
-        if (place->sequence != NULL)
-            store_output(place->sequence + step * place->sequence_stride, row,
-                         valid, seen && !zero_masked);
-    }
-    if (place->last != NULL)
-        store_output(place->last, row, valid, seen && !zero_masked);
+        cg_host_add_product(row->state,
+                            row->weights.projection + k * row->width,
+                            row->width, row->hidden[k]);
 }
 
 static void row_init(lstm_row *row, const cg_host_call *call, int32_t direction)
@@ -184,61 +126,28 @@ static void row_init(lstm_row *row, const cg_host_call *call, int32_t direction)
     row->state = row->hidden + hidden;
 }
 
-static void place_init(lstm_place *place, const cg_host_call *call,
-                       int32_t direction, int64_t b)
-{
-    const cellgate_lstm *shape = &call->node->as.lstm.shape;
-    const float *x = cg_host_input(call, 0);
-    const uint8_t *mask = cg_host_input(call, CG_LSTM_INPUT_MASK);
-    float *sequence = cg_host_output(call, CG_LSTM_OUTPUT_SEQUENCE);
-    float *last = cg_host_output(call, CG_LSTM_OUTPUT_LAST);
-    int64_t width = state_width(shape), both = width * shape->directions;
-
-    place->steps = cg_host_input_shape(call, 0)->extent[1];
-    place->x = x + b * place->steps * shape->input_size;
-    place->mask = mask != NULL ? mask + b * place->steps : NULL;
-    place->reverse = direction == 1 || shape->reverse;
-    place->sequence_stride = both;
-    place->sequence = sequence == NULL ? NULL
-                                       : sequence + b * place->steps * both +
-                                             direction * width;
-    place->last = last == NULL ? NULL : last + b * both + direction * width;
-}
-
-static const float *offset_input(const float *base, int64_t offset)
-{
-    return base != NULL ? base + offset : NULL;
-}
-
 cellgate_status cg_host_lstm(const cg_host_call *call, cellgate_error *error)
 {
     const cg_lstm *lstm = &call->node->as.lstm;
-    int64_t hidden = lstm->shape.hidden_size;
-    int64_t batch = cg_host_input_shape(call, 0)->extent[0];
 
     (void)error;
     for (int32_t direction = 0; direction < lstm->shape.directions;
          direction++) {
-        size_t slot = CG_LSTM_INPUT_STATE + 2 * (size_t)direction;
-        const float *h0 = cg_host_input(call, slot);
-        const float *c0 = cg_host_input(call, slot + 1);
-        float *h = cg_host_output(call, slot);
-        float *c = cg_host_output(call, slot + 1);
         lstm_row row;
+        cg_host_scan scan = {
+            .step = step_row,
+            .row = &row,
+            .input_size = lstm->shape.input_size,
+            .directions = lstm->shape.directions,
+            .direction = direction,
+            .reverse = direction == 1 || lstm->shape.reverse,
+            .zero_masked = lstm->zero_masked,
+        };
 
         row_init(&row, call, direction);
-        for (int64_t b = 0; b < batch; b++) {
-            lstm_place place;
-
-            place_init(&place, call, direction, b);
-            load_state(row.state, offset_input(h0, b * row.width), row.width);
-            load_state(row.cell, offset_input(c0, b * hidden), hidden);
-            run_row(&row, &place, lstm->zero_masked);
-            if (h != NULL)
-                store_state(h + b * row.width, row.state, row.width);
-            if (c != NULL)
-                store_state(c + b * hidden, row.cell, hidden);
-        }
+        scan.states[0] = row.state;
+        scan.states[1] = row.cell;
+        cg_host_scan_rows(call, &scan);
     }
     return CELLGATE_OK;
 }

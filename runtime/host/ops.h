@@ -101,7 +101,15 @@ cellgate_status cg_host_dot(const cg_host_call *call, cellgate_error *error);
 cellgate_status cg_host_valid(const cg_host_call *call, cellgate_error *error);
 cellgate_status cg_host_logic(const cg_host_call *call, cellgate_error *error);
 
-/* Bytes of scratch that cg_host_lstm() needs. */
+cellgate_status cg_host_attention(const cg_host_call *call,
+                                  cellgate_error *error);
+/* GRU and SIMPLE_RNN. */
+cellgate_status cg_host_recurrent(const cg_host_call *call,
+                                  cellgate_error *error);
+
+/* Bytes of scratch that an op needs. */
 size_t cg_host_lstm_scratch(const cg_node *node);
+size_t cg_host_recurrent_scratch(const cg_node *node);
+size_t cg_host_attention_scratch(const cg_node *node, const cg_shape *shapes);
 
 #endif

@@ -120,6 +120,28 @@ cellgate_status cg_check_lstm(const cg_node *node, cellgate_error *error)
     return CELLGATE_OK;
 }
 
+cellgate_status cg_check_recurrent(const cg_node *node, cellgate_error *error)
+{
+    const cg_recurrent *recurrent = &node->as.recurrent;
+    cellgate_status status =
+        cg_check_size(node, "the input size", recurrent->input_size, 1, error);
+
+    if (status == CELLGATE_OK)
+        status = cg_check_size(node, "the hidden size", recurrent->hidden_size,
+                               1, error);
+    if (status == CELLGATE_OK && node->kind == CG_GRU)
+        status = check_one_activation(node, &recurrent->gate, error);
+    if (status == CELLGATE_OK)
+        status = check_one_activation(node, &recurrent->activation, error);
+    return status;
+}
+
+cellgate_status cg_check_attention(const cg_node *node, cellgate_error *error)
+{
+    return cg_check_size(node, "the size of query and key",
+                         node->as.attention.size, 1, error);
+}
+
 static bool has_choice(const cg_attribute *attribute, int number)
 {
     int count = 0;
@@ -207,10 +229,25 @@ static void normalise_lstm(cg_node *node)
     }
 }
 
+static void normalise_recurrent(cg_node *node)
+{
+    cg_recurrent *recurrent = &node->as.recurrent;
+
+    if (node->kind == CG_GRU) {
+        normalise_activation(&recurrent->gate);
+    } else {
+        memset(&recurrent->gate, 0, sizeof recurrent->gate);
+        recurrent->reset_after = false;
+    }
+    normalise_activation(&recurrent->activation);
+}
+
 void cg_node_normalise(cg_node *node)
 {
     if (node->kind == CG_LSTM)
         normalise_lstm(node);
+    else if (node->kind == CG_GRU || node->kind == CG_SIMPLE_RNN)
+        normalise_recurrent(node);
     else if (node->kind == CG_DOT && !node->as.dot.normalize)
         node->as.dot.least_square = 0;
     else if (node->kind == CG_DENSE)

@@ -20,8 +20,8 @@ void cg_detail_append(char *text, size_t size, const char *format, ...)
     va_end(arguments);
 }
 
-static void append_activation(char *text, size_t size,
-                              const cellgate_activation *activation)
+void cg_detail_activation(char *text, size_t size,
+                          const cellgate_activation *activation)
 {
     const char *name = cg_activations[activation->kind].name;
 
@@ -49,11 +49,11 @@ static bool differs(const cellgate_activation *a, const cellgate_activation *b)
 static void append_triple(char *text, size_t size,
                           const cellgate_activation triple[3])
 {
-    append_activation(text, size, &triple[1]);
-    append_activation(text, size, &triple[0]);
+    cg_detail_activation(text, size, &triple[1]);
+    cg_detail_activation(text, size, &triple[0]);
     if (differs(&triple[1], &triple[2])) {
         cg_detail_append(text, size, "output activation");
-        append_activation(text, size, &triple[2]);
+        cg_detail_activation(text, size, &triple[2]);
     }
 }
 
@@ -108,7 +108,7 @@ void cg_describe_lstm(const cg_node *node, char *text, size_t size)
 void cg_describe_dense(const cg_node *node, char *text, size_t size)
 {
     cg_detail_append(text, size, "%lld units", (long long)node->as.dense.units);
-    append_activation(text, size, &node->as.dense.activation);
+    cg_detail_activation(text, size, &node->as.dense.activation);
     if (!node->as.dense.has_bias)
         cg_detail_append(text, size, "no bias");
 }
@@ -121,7 +121,7 @@ void cg_describe_embedding(const cg_node *node, char *text, size_t size)
 
 void cg_describe_activation(const cg_node *node, char *text, size_t size)
 {
-    append_activation(text, size, &node->as.activation);
+    cg_detail_activation(text, size, &node->as.activation);
 }
 
 void cg_describe_merge(const cg_node *node, char *text, size_t size)

@@ -9,5 +9,7 @@
  */
 CELLGATE_PRINTF_LIKE(3, 4)
 void cg_detail_append(char *text, size_t size, const char *format, ...);
+void cg_detail_activation(char *text, size_t size,
+                          const cellgate_activation *activation);
 
 #endif

@@ -160,64 +160,6 @@ CG_INFER(masked)
     return status;
 }
 
-/* x, and the mask and initial states beside it, into *x. */
-static cellgate_status check_lstm_inputs(const cg_node *node,
-                                         const cg_shape *shapes, cg_shape *x,
-                                         int64_t output, cellgate_error *error)
-{
-    const cellgate_lstm *lstm = &node->as.lstm.shape;
-    const cg_shape *mask = cg_infer_input(node, shapes, CG_LSTM_INPUT_MASK);
-    cellgate_status status = cg_need_rank(node, "the input", x, 3, 3, error);
-
-    if (status == CELLGATE_OK)
-        status = cg_need_extent(node, "the number of features", x->extent[2],
-                                lstm->input_size, error);
-    if (status == CELLGATE_OK && mask != NULL) {
-        status = cg_need_rank(node, "the mask", mask, 2, 2, error);
-        if (status == CELLGATE_OK)
-            status = cg_meet_leading(node, x, mask, 2, error);
-    }
-    for (size_t i = CG_LSTM_INPUT_STATE;
-         status == CELLGATE_OK && i < node->input_count; i++) {
-        const cg_shape *state = cg_infer_input(node, shapes, i);
-
-        if (state == NULL)
-            continue;
-        status = cg_need_rank(node, "an initial state", state, 2, 2, error);
-        if (status == CELLGATE_OK)
-            status = cg_need_extent(
-                node, "the size of an initial state", state->extent[1],
-                i % 2 == 0 ? output : lstm->hidden_size, error);
-        if (status == CELLGATE_OK)
-            status = cg_meet_leading(node, x, state, 1, error);
-    }
-    return status;
-}
-
-CG_INFER(lstm)
-{
-    const cellgate_lstm *lstm = &node->as.lstm.shape;
-    const int64_t output =
-        lstm->projection_size != 0 ? lstm->projection_size : lstm->hidden_size;
-    cg_shape x = *cg_infer_input(node, shapes, 0);
-    cg_shape y = { 3, { 0 } };
-    cellgate_status status = check_lstm_inputs(node, shapes, &x, output, error);
-
-    if (status != CELLGATE_OK)
-        return status;
-    y.extent[0] = x.extent[0];
-    y.extent[1] = x.extent[1];
-    y.extent[2] = lstm->directions * output;
-    cg_infer_output(node, shapes, CG_LSTM_OUTPUT_SEQUENCE, &y);
-    y = (cg_shape){ 2, { x.extent[0], lstm->directions * output } };
-    cg_infer_output(node, shapes, CG_LSTM_OUTPUT_LAST, &y);
-    for (size_t i = CG_LSTM_OUTPUT_STATE; i < node->output_count; i++) {
-        y.extent[1] = i % 2 == 0 ? output : lstm->hidden_size;
-        cg_infer_output(node, shapes, i, &y);
-    }
-    return CELLGATE_OK;
-}
-
 int64_t cg_shape_elements(const cg_shape *shape)
 {
     int64_t elements = 1;

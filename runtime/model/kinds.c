@@ -44,6 +44,42 @@ static const cg_attribute lstm_attributes[] = {
     PLAIN("stateful", BOOL, lstm.stateful),
 };
 
+static const cg_attribute gru_attributes[] = {
+    PLAIN("input_size", SIZE, recurrent.input_size),
+    PLAIN("hidden_size", SIZE, recurrent.hidden_size),
+    PLAIN("bias", BOOL, recurrent.has_bias),
+    PLAIN("reset_after", BOOL, recurrent.reset_after),
+    PLAIN("reverse", BOOL, recurrent.reverse),
+    PLAIN("gate", ACTIVATION, recurrent.gate),
+    PLAIN("activation", ACTIVATION, recurrent.activation),
+    PLAIN("zero_masked", BOOL, recurrent.zero_masked),
+    PLAIN("stateful", BOOL, recurrent.stateful),
+};
+
+static const cg_attribute simple_rnn_attributes[] = {
+    PLAIN("input_size", SIZE, recurrent.input_size),
+    PLAIN("hidden_size", SIZE, recurrent.hidden_size),
+    PLAIN("bias", BOOL, recurrent.has_bias),
+    PLAIN("reverse", BOOL, recurrent.reverse),
+    PLAIN("activation", ACTIVATION, recurrent.activation),
+    PLAIN("zero_masked", BOOL, recurrent.zero_masked),
+    PLAIN("stateful", BOOL, recurrent.stateful),
+};
+
+static const char *const attention_modes[] = {
+    [CG_ATTENTION_DOT] = "dot",
+    [CG_ATTENTION_CONCAT] = "concat",
+    [CG_ATTENTION_ADDITIVE] = "additive",
+    NULL,
+};
+
+static const cg_attribute attention_attributes[] = {
+    CHOICE("mode", attention.mode, attention_modes),
+    PLAIN("size", SIZE, attention.size),
+    PLAIN("scaled", BOOL, attention.scaled),
+    PLAIN("causal", BOOL, attention.causal),
+};
+
 static const cg_attribute dense_attributes[] = {
     PLAIN("input_size", SIZE, dense.input_size),
     PLAIN("units", SIZE, dense.units),
@@ -185,6 +221,41 @@ static const cg_kind_entry kinds[CG_KIND_COUNT] = {
                   .weight = cg_weight_lstm,
                   .describe = cg_describe_lstm,
                   .operations = cg_operations_lstm },
+    [CG_GRU] = { .name = "gru",
+                 ARITY(3, 3, 1, 3),
+                 .optional_outputs = true,
+                 DTYPES(F32, U8, F32),
+                 ATTRIBUTES(gru),
+                 .check = cg_check_recurrent,
+                 .infer = cg_infer_recurrent,
+                 .weight_count = cg_weight_count_recurrent,
+                 .weight = cg_weight_recurrent,
+                 .describe = cg_describe_recurrent,
+                 .operations = cg_operations_recurrent },
+    [CG_SIMPLE_RNN] = { .name = "simple_rnn",
+                        ARITY(3, 3, 1, 3),
+                        .optional_outputs = true,
+                        DTYPES(F32, U8, F32),
+                        ATTRIBUTES(simple_rnn),
+                        .check = cg_check_recurrent,
+                        .infer = cg_infer_recurrent,
+                        .weight_count = cg_weight_count_recurrent,
+                        .weight = cg_weight_recurrent,
+                        .describe = cg_describe_recurrent,
+                        .operations = cg_operations_recurrent },
+    [CG_ATTENTION] = { .name = "attention",
+                       ARITY(5, 5, 2, 2),
+                       .optional_outputs = true,
+                       .input_dtypes = { CELLGATE_F32, CELLGATE_F32,
+                                         CELLGATE_F32, CELLGATE_U8,
+                                         CELLGATE_U8 },
+                       .output_dtype = CELLGATE_F32,
+                       ATTRIBUTES(attention),
+                       .check = cg_check_attention,
+                       .infer = cg_infer_attention,
+                       .weight_count = cg_weight_count_attention,
+                       .weight = cg_weight_attention,
+                       .describe = cg_describe_attention },
     [CG_DENSE] = { .name = "dense",
                    ARITY(1, 1, 1, 1),
                    DTYPES(F32, F32, F32),

@@ -92,6 +92,8 @@ cellgate_status cg_node_fail(cellgate_error *error, cellgate_status status,
 CG_INFER(same); /* outputs have the shape of the first input */
 CG_INFER(embedding);
 CG_INFER(lstm);
+CG_INFER(recurrent);
+CG_INFER(attention);
 CG_INFER(dense);
 CG_INFER(reverse);
 CG_INFER(merge);
@@ -112,12 +114,15 @@ CG_INFER(valid);
 
 /* describe.c */
 void cg_describe_lstm(const cg_node *node, char *text, size_t size);
+void cg_describe_recurrent(const cg_node *node, char *text, size_t size);
+void cg_describe_attention(const cg_node *node, char *text, size_t size);
 void cg_describe_dense(const cg_node *node, char *text, size_t size);
 void cg_describe_embedding(const cg_node *node, char *text, size_t size);
 void cg_describe_activation(const cg_node *node, char *text, size_t size);
 void cg_describe_merge(const cg_node *node, char *text, size_t size);
 void cg_describe_not_equal(const cg_node *node, char *text, size_t size);
 int64_t cg_operations_lstm(const cg_node *node, const cg_shape *output);
+int64_t cg_operations_recurrent(const cg_node *node, const cg_shape *output);
 int64_t cg_operations_dense(const cg_node *node, const cg_shape *output);
 int64_t cg_operations_merge(const cg_node *node, const cg_shape *output);
 /* describe_moving.c */
@@ -135,10 +140,16 @@ int64_t cg_operations_combine(const cg_node *node, const cg_shape *output);
 /* weights.c */
 size_t cg_weight_count_embedding(const cg_node *node);
 size_t cg_weight_count_lstm(const cg_node *node);
+size_t cg_weight_count_recurrent(const cg_node *node);
+size_t cg_weight_count_attention(const cg_node *node);
 size_t cg_weight_count_dense(const cg_node *node);
 bool cg_weight_embedding(const cg_node *node, size_t index,
                          cg_weight *expected);
 bool cg_weight_lstm(const cg_node *node, size_t index, cg_weight *expected);
+bool cg_weight_recurrent(const cg_node *node, size_t index,
+                         cg_weight *expected);
+bool cg_weight_attention(const cg_node *node, size_t index,
+                         cg_weight *expected);
 bool cg_weight_dense(const cg_node *node, size_t index, cg_weight *expected);
 
 /*
@@ -159,6 +170,8 @@ extern const cg_activation_entry
     cg_activations[CELLGATE_ACTIVATION_COUNT]; /* by kind */
 cellgate_status cg_check_embedding(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_lstm(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_recurrent(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_attention(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_dense(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_activation(const cg_node *node, cellgate_error *error);
 cellgate_status cg_check_not_equal(const cg_node *node, cellgate_error *error);

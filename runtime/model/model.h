@@ -35,6 +35,8 @@ typedef struct cg_extents {
 #define CG_KIND_LIST(X)                                                        \
     X(EMBEDDING, "embedding")                                                  \
     X(LSTM, "lstm")                                                            \
+    X(GRU, "gru")                                                              \
+    X(SIMPLE_RNN, "simple_rnn")                                                \
     X(DENSE, "dense")                                                          \
     X(ACTIVATION, "activation")                                                \
     X(SOFTMAX, "softmax")     /* over the last axis */                         \
@@ -53,6 +55,7 @@ typedef struct cg_extents {
     X(DOT, "dot")             /* of two inputs, over an axis of each */        \
     X(VALID, "valid")         /* x -> mask of its steps, all valid */          \
     X(LOGIC, "logic")         /* of masks, step by step */                     \
+    X(ATTENTION, "attention") /* dot product, and additive */                  \
     X(NONZERO, "nonzero")     /* ids -> mask: id != 0 */                       \
     X(NOT_EQUAL, "not_equal") /* features -> mask: any differs from a value */ \
     X(MASKED, "masked")       /* x with masked steps set to zero */
@@ -97,18 +100,90 @@ typedef struct cg_lstm {
     bool stateful; /* as the file says; streams do not need it */
 } cg_lstm;
 
-#define CG_LSTM_INPUT_MASK 1
-#define CG_LSTM_INPUT_STATE 2 /* + 2 * direction: h0, then c0 */
-#define CG_LSTM_OUTPUT_SEQUENCE 0
-#define CG_LSTM_OUTPUT_LAST 1
-#define CG_LSTM_OUTPUT_STATE 2 /* + 2 * direction: h, then c */
-#define CG_LSTM_WEIGHTS 5      /* a direction */
+/* Inputs and outputs of every recurrent kind. */
+#define CG_RECURRENT_INPUT_MASK 1
+#define CG_RECURRENT_INPUT_STATE 2
+#define CG_RECURRENT_OUTPUT_SEQUENCE 0
+#define CG_RECURRENT_OUTPUT_LAST 1
+#define CG_RECURRENT_OUTPUT_STATE 2
+
+#define CG_LSTM_INPUT_MASK CG_RECURRENT_INPUT_MASK
+/* + 2 * direction: h0, then c0 */
+#define CG_LSTM_INPUT_STATE CG_RECURRENT_INPUT_STATE
+#define CG_LSTM_OUTPUT_SEQUENCE CG_RECURRENT_OUTPUT_SEQUENCE
+#define CG_LSTM_OUTPUT_LAST CG_RECURRENT_OUTPUT_LAST
+/* + 2 * direction: h, then c */
+#define CG_LSTM_OUTPUT_STATE CG_RECURRENT_OUTPUT_STATE
+#define CG_LSTM_WEIGHTS 5 /* a direction */
+
+/*
+ * GRU and SIMPLE_RNN, of one direction.
+ *
+ * inputs:  0 x, 1 mask or none, 2 h0 or none
+ * outputs: 0 sequence, 1 last, 2 h; CG_NO_VALUE for those that nothing uses.
+ *          What they hold, masks and zero_masked are as for an LSTM
+ *
+ * GRU, with W the kernel [input_size][3 * hidden_size], U the recurrent kernel
+ * [hidden_size][3 * hidden_size], parts z, r, n in this order:
+ *   z = gate(x Wz + bz + h Uz + dz)      r = gate(x Wr + br + h Ur + dr)
+ *   n = activation(x Wn + bn + r * (h Un + dn))       with reset_after
+ *   n = activation(x Wn + bn + (r * h) Un)            without
+ *   h' = z * h + (1 - z) * n
+ * weights: kernel, recurrent kernel, bias: [2][3 * hidden_size], b and d, with
+ * reset_after, else [3 * hidden_size], b, and d is zero.
+ *
+ * SIMPLE_RNN: h' = activation(x W + b + h U); weights: kernel
+ * [input_size][hidden_size], recurrent kernel [hidden_size][hidden_size], bias
+ * [hidden_size].
+ */
+typedef struct cg_recurrent {
+    int64_t input_size, hidden_size;
+    bool has_bias;
+    bool reset_after; /* of a GRU, as is `gate` */
+    bool reverse;     /* from the last step to the first; outputs keep time */
+    bool zero_masked;
+    bool stateful;
+    cellgate_activation gate, activation;
+} cg_recurrent;
+
+#define CG_RECURRENT_WEIGHTS 3
 
 typedef struct cg_dense {
     int64_t input_size, units;
     bool has_bias;
     cellgate_activation activation;
 } cg_dense; /* weights: kernel [input_size][units], bias [units] */
+
+typedef enum cg_attention_mode {
+    CG_ATTENTION_DOT,     /* score = scale * sum_d q[d] k[d] */
+    CG_ATTENTION_CONCAT,  /* weight * sum_d tanh(scale * (q[d] + k[d])) */
+    CG_ATTENTION_ADDITIVE /* sum_d scale[d] tanh(q[d] + k[d]) */
+} cg_attention_mode;
+
+/*
+ * inputs:  0 query [batch][Tq][size], 1 value [batch][Tv][V], 2 key
+ *          [batch][Tv][size] or none, which means the value, 3 mask of the
+ *          query or none, 4 mask of the value or none
+ * outputs: 0 context [batch][Tq][V], 1 weights [batch][Tq][Tv]
+ * weights: 0 scale, one number or, of ADDITIVE, [size]; absent: 1; 1 weight of
+ *          CONCAT, one number
+ *
+ * The weights of a step of the query are the softmax of its scores, and its
+ * context is the sum of the values by these weights; zero where the mask hides
+ * the step. Steps of the value that are masked, or with `causal` later than the
+ * query's own, score 1e9 less in single precision: no weight, but where there
+ * is none of another kind all of them weigh the same, as in Keras.
+ */
+typedef struct cg_attention {
+    cg_attention_mode mode;
+    int64_t size;
+    bool scaled; /* it has the weight */
+    bool causal;
+} cg_attention;
+
+#define CG_ATTENTION_INPUT_KEY 2
+#define CG_ATTENTION_INPUT_QUERY_MASK 3
+#define CG_ATTENTION_INPUT_VALUE_MASK 4
 
 typedef enum cg_merge_mode {
     CG_MERGE_SUM,
@@ -216,6 +291,8 @@ typedef struct cg_node {
     union {
         cg_embedding embedding;
         cg_lstm lstm;
+        cg_recurrent recurrent;
+        cg_attention attention;
         cg_dense dense;
         cellgate_activation activation;
         cg_merge_mode merge;
@@ -323,6 +400,36 @@ cellgate_status cg_model_map(cellgate_model *model, void *address, size_t size,
  * the layer. The batch axis of every value is unknown afterwards.
  */
 cellgate_status cg_model_finish(cellgate_model *model, cellgate_error *error);
+
+/* ---- Recurrent nodes ---------------------------------------------------- */
+
+/* Kinds of state a node carries from step to step: an LSTM has h and c, a GRU
+   or SimpleRNN h, others have none. */
+static inline int32_t cg_node_state_kinds(const cg_node *node)
+{
+    return node->kind == CG_LSTM                                 ? 2
+           : node->kind == CG_GRU || node->kind == CG_SIMPLE_RNN ? 1
+                                                                 : 0;
+}
+
+/* Directions in which it runs; 0 for a node that is not recurrent. State
+   number kinds * d + k of a node is its kind k in direction d. */
+static inline int32_t cg_node_directions(const cg_node *node)
+{
+    return node->kind == CG_LSTM ? node->as.lstm.shape.directions
+                                 : cg_node_state_kinds(node);
+}
+
+/* Numbers in a row of a state of kind h (0) or c (1). */
+static inline int64_t cg_node_state_width(const cg_node *node, int32_t kind)
+{
+    const cellgate_lstm *lstm = &node->as.lstm.shape;
+
+    if (node->kind != CG_LSTM)
+        return node->as.recurrent.hidden_size;
+    return kind == 0 && lstm->projection_size > 0 ? lstm->projection_size
+                                                  : lstm->hidden_size;
+}
 
 /* ---- Using ------------------------------------------------------------- */
 

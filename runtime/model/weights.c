@@ -82,6 +82,51 @@ bool cg_weight_lstm(const cg_node *node, size_t index, cg_weight *expected)
     }
 }
 
+size_t cg_weight_count_recurrent(const cg_node *node)
+{
+    (void)node;
+    return CG_RECURRENT_WEIGHTS;
+}
+
+bool cg_weight_recurrent(const cg_node *node, size_t index, cg_weight *expected)
+{
+    const cg_recurrent *recurrent = &node->as.recurrent;
+    const int64_t columns =
+        (node->kind == CG_GRU ? 3 : 1) * recurrent->hidden_size;
+
+    if (index == 0)
+        expect(expected, "kernel", 2, recurrent->input_size, columns);
+    else if (index == 1)
+        expect(expected, "recurrent_kernel", 2, recurrent->hidden_size,
+               columns);
+    else if (node->kind == CG_GRU && recurrent->reset_after)
+        expect(expected, "bias", 2, 2, columns);
+    else
+        expect(expected, "bias", 1, columns, 0);
+    return index < 2 || recurrent->has_bias;
+}
+
+size_t cg_weight_count_attention(const cg_node *node)
+{
+    (void)node;
+    return 2;
+}
+
+bool cg_weight_attention(const cg_node *node, size_t index, cg_weight *expected)
+{
+    const cg_attention *attention = &node->as.attention;
+
+    if (index == 1) {
+        expect(expected, "weight", 0, 0, 0);
+        return attention->mode == CG_ATTENTION_CONCAT;
+    }
+    if (attention->mode == CG_ATTENTION_ADDITIVE)
+        expect(expected, "scale", 1, attention->size, 0);
+    else
+        expect(expected, "scale", 0, 0, 0);
+    return attention->scaled;
+}
+
 size_t cg_node_weight_count(const cg_node *node)
 {
     const cg_kind_entry *kind = cg_kind_get((int)node->kind);

@@ -112,39 +112,62 @@ static void place_value(cg_call *call, int32_t value)
                             value_size(call, value));
 }
 
-static int64_t state_size(const cg_call *call, const cg_node *node,
-                          int32_t state)
+/* One state of the graph in this call. */
+typedef struct state_place {
+    const cg_node *node;
+    int32_t kind, kinds; /* h (0) or c (1); how many of them the node has */
+    int32_t directions;
+    int64_t row, size; /* numbers of one direction, of all */
+} state_place;
+
+static state_place find_state(const cg_call *call, size_t state)
 {
-    return node->as.lstm.shape.directions * call->batch *
-           cg_graph_width(node, state);
+    const cg_node *node = cg_graph_state_node(call->graph, state);
+    state_place place = { .node = node,
+                          .kind = call->graph->states[state].kind,
+                          .kinds = cg_node_state_kinds(node),
+                          .directions = cg_node_directions(node) };
+
+    place.row = call->batch * cg_node_state_width(node, place.kind);
+    place.size = place.directions * place.row;
+    return place;
 }
 
-/* Whether a stream or another node takes a final state, h (0) or c (1). */
-static bool final_wanted(const cg_call *call, const cg_node *node, int32_t kind)
+static int32_t initial_value(const state_place *place, int32_t direction)
+{
+    return cg_graph_initial(place->node,
+                            place->kinds * direction + place->kind);
+}
+
+static int32_t final_value(const state_place *place, int32_t direction)
+{
+    return cg_graph_final(place->node, place->kinds * direction + place->kind);
+}
+
+/* Whether a stream or another node takes it at the end. */
+static bool final_wanted(const cg_call *call, const state_place *place)
 {
     bool wanted = call->stream != NULL;
 
-    for (int32_t d = 0; d < node->as.lstm.shape.directions; d++)
-        wanted =
-            wanted || call->graph->uses[cg_graph_final(node, 2 * d + kind)] > 0;
+    for (int32_t d = 0; d < place->directions; d++)
+        wanted = wanted || call->graph->uses[final_value(place, d)] > 0;
     return wanted;
 }
 
-/* Of one kind, h (0) or c (1): final states of the directions lie behind each
-   other, as devices and streams have them. */
-static void place_final(cg_call *call, const cg_node *node,
-                        cg_lstm_memory *memory, int32_t kind)
+/* Final states of the directions lie behind each other, as devices and streams
+   have them. */
+static void place_final(cg_call *call, const state_place *place,
+                        cg_state_memory *memory)
 {
     cg_context *context = call->context;
-    int64_t row = call->batch * cg_graph_width(node, kind);
 
-    memory->final[kind] = NULL;
-    if (final_wanted(call, node, kind))
-        memory->final[kind] = cg_arena_take(
-            &context->arena, state_size(call, node, kind), sizeof(float));
-    for (int32_t d = 0; d < node->as.lstm.shape.directions; d++)
-        context->buffers[cg_graph_final(node, 2 * d + kind)] =
-            memory->final[kind] == NULL ? NULL : memory->final[kind] + d * row;
+    memory->final = NULL;
+    if (final_wanted(call, place))
+        memory->final =
+            cg_arena_take(&context->arena, place->size, sizeof(float));
+    for (int32_t d = 0; d < place->directions; d++)
+        context->buffers[final_value(place, d)] =
+            memory->final == NULL ? NULL : memory->final + d * place->row;
 }
 
 /*
@@ -152,62 +175,57 @@ static void place_final(cg_call *call, const cg_node *node,
  * needed where a device takes both directions at once and they lie apart, and
  * for a stream where the device takes its own memory only.
  */
-static void place_initial(cg_call *call, const cg_node *node, size_t lstm,
-                          cg_lstm_memory *memory, int32_t kind)
+static void place_initial(cg_call *call, const state_place *place,
+                          float *of_stream, cg_state_memory *memory)
 {
     cg_context *context = call->context;
-    int64_t row = call->batch * cg_graph_width(node, kind);
-    int32_t directions = node->as.lstm.shape.directions;
     bool given = false;
-    float *state = NULL;
+    float *state = of_stream;
 
-    for (int32_t d = 0; d < directions; d++)
-        given = given ||
-                cg_graph_own(call->graph, cg_graph_initial(node, 2 * d + kind));
-    memory->initial[kind] = NULL;
-    if ((given && directions > 1) ||
-        (call->stream != NULL && call->placement->staged))
-        memory->initial[kind] = cg_arena_take(
-            &context->arena, state_size(call, node, kind), sizeof(float));
-    if (call->stream != NULL)
-        state = call->placement->staged && !given
-                    ? memory->initial[kind]
-                    : call->stream->states[2 * lstm + (size_t)kind];
-    for (int32_t d = 0; d < directions; d++) {
-        int32_t value = cg_graph_initial(node, 2 * d + kind);
+    for (int32_t d = 0; d < place->directions; d++)
+        given = given || cg_graph_own(call->graph, initial_value(place, d));
+    memory->initial = NULL;
+    if ((given && place->directions > 1) ||
+        (of_stream != NULL && call->placement->staged))
+        memory->initial =
+            cg_arena_take(&context->arena, place->size, sizeof(float));
+    if (of_stream != NULL && call->placement->staged && !given)
+        state = memory->initial;
+    for (int32_t d = 0; d < place->directions; d++) {
+        int32_t value = initial_value(place, d);
 
         if (!cg_graph_own(call->graph, value))
-            context->buffers[value] = state == NULL ? NULL : state + d * row;
+            context->buffers[value] =
+                state == NULL ? NULL : state + d * place->row;
     }
 }
 
 static void place_states(cg_call *call)
 {
-    for (size_t at = 0; at < call->graph->lstm_count; at++) {
-        const cg_node *node = &call->graph->nodes[call->graph->lstms[at]];
+    for (size_t at = 0; at < call->graph->state_count; at++) {
+        const state_place place = find_state(call, at);
+        cg_state_memory *memory = &call->context->memory[at];
 
-        for (int32_t kind = 0; kind < 2; kind++) {
-            place_initial(call, node, at, &call->context->lstms[at], kind);
-            place_final(call, node, &call->context->lstms[at], kind);
-        }
+        place_initial(call, &place,
+                      call->stream != NULL ? call->stream->states[at] : NULL,
+                      memory);
+        place_final(call, &place, memory);
     }
 }
 
 static void place_host_part(cg_call *call, const cg_part *part)
 {
     const cg_node *node = &call->graph->nodes[part->node];
+    const size_t count = cg_node_state_kinds(node) > 0
+                             ? (size_t)CG_RECURRENT_OUTPUT_STATE
+                             : node->output_count;
 
-    if (node->kind == CG_LSTM) {
-        place_value(call, node->outputs[CG_LSTM_OUTPUT_SEQUENCE]);
-        place_value(call, node->outputs[CG_LSTM_OUTPUT_LAST]);
-        return;
-    }
     if (cg_graph_lacks(node, call->context->absent, true)) {
         call->context->absent[node->outputs[0]] = true;
         call->context->buffers[node->outputs[0]] = NULL;
         return;
     }
-    for (size_t at = 0; at < node->output_count; at++)
+    for (size_t at = 0; at < count; at++)
         place_value(call, node->outputs[at]);
 }
 
@@ -319,12 +337,11 @@ static void fill_states(cg_call *call)
 
     if (call->stream == NULL || !call->placement->staged)
         return;
-    for (size_t at = 0; at < 2 * graph->lstm_count; at++) {
-        const cg_node *node = &graph->nodes[graph->lstms[at / 2]];
-        float *to = call->context->lstms[at / 2].initial[at % 2];
+    for (size_t at = 0; at < graph->state_count; at++) {
+        float *to = call->context->memory[at].initial;
 
         memcpy(to, call->stream->states[at],
-               (size_t)state_size(call, node, (int32_t)(at % 2)) * sizeof *to);
+               (size_t)find_state(call, at).size * sizeof *to);
     }
 }
 
@@ -355,13 +372,7 @@ void cg_call_deliver(const cg_call *call)
         if (output.data != NULL && output.data != call->context->buffers[value])
             memmove(output.data, call->context->buffers[value], bytes);
     }
-    for (size_t at = 0; call->stream != NULL && at < 2 * graph->lstm_count;
-         at++) {
-        const cg_node *node = &graph->nodes[graph->lstms[at / 2]];
-
-        memcpy(call->stream->states[at],
-               call->context->lstms[at / 2].final[at % 2],
-               (size_t)state_size(call, node, (int32_t)(at % 2)) *
-                   sizeof(float));
-    }
+    for (size_t at = 0; call->stream != NULL && at < graph->state_count; at++)
+        memcpy(call->stream->states[at], call->context->memory[at].final,
+               (size_t)find_state(call, at).size * sizeof(float));
 }

@@ -12,10 +12,10 @@ static bool context_allocate(cg_context *context, const cg_graph *graph)
     context->buffers = calloc(values, sizeof *context->buffers);
     context->shapes = calloc(values, sizeof *context->shapes);
     context->absent = calloc(values, sizeof *context->absent);
-    context->lstms = calloc(graph->lstm_count + 1, sizeof *context->lstms);
+    context->memory = calloc(graph->state_count + 1, sizeof *context->memory);
     context->states = calloc(graph->node_count + 1, sizeof *context->states);
     return context->buffers != NULL && context->shapes != NULL &&
-           context->absent != NULL && context->lstms != NULL &&
+           context->absent != NULL && context->memory != NULL &&
            context->states != NULL;
 }
 
@@ -67,7 +67,7 @@ void cg_context_destroy(cg_context *context)
     free(context->buffers);
     free(context->shapes);
     free(context->absent);
-    free(context->lstms);
+    free(context->memory);
     free(context->states);
     free(context);
 }

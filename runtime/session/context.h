@@ -39,20 +39,20 @@ typedef struct cg_flight {
     double seconds;
 } cg_flight;
 
-/* Memory for the state of one LSTM: canonical layout. */
-typedef struct cg_lstm_memory {
-    float *initial[2]; /* h0, c0, where they must be put together first */
-    float *final[2];   /* h, c; NULL where nothing takes them */
-} cg_lstm_memory;
+/* Memory for one state of the graph: canonical layout. */
+typedef struct cg_state_memory {
+    float *initial; /* where the directions must be put together first */
+    float *final;   /* NULL where nothing takes it */
+} cg_state_memory;
 
 typedef struct cg_context {
     struct cg_context *next; /* in the list of idle ones */
     const cg_graph *graph;
     cg_arena arena;
-    void **buffers;        /* by value number, as cg_host_run() takes them */
-    cg_shape *shapes;      /* likewise */
-    bool *absent;          /* likewise: masks that the request lacks */
-    cg_lstm_memory *lstms; /* [lstm_count] */
+    void **buffers;          /* by value number, as cg_host_run() takes them */
+    cg_shape *shapes;        /* likewise */
+    bool *absent;            /* likewise: masks that the request lacks */
+    cg_state_memory *memory; /* [graph->state_count] */
     size_t scratch_at; /* place in the arena of memory for one part at a time */
     cellgate_lstm_state *states; /* [node_count]: for one segment at a time */
     cg_plan_set *plans;          /* by the segment's index */

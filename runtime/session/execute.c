@@ -66,10 +66,10 @@ static cellgate_status check_ids(const cg_call *call, const cg_node *node,
 
 /* One kind of initial state, h0 or c0, of both directions together. */
 static const float *initial_state(const cg_call *call, const cg_node *node,
-                                  const cg_lstm_memory *memory, int32_t kind)
+                                  const cg_state_memory *memory, int32_t kind)
 {
     void *const *buffers = call->context->buffers;
-    size_t row = (size_t)(call->batch * cg_graph_width(node, kind));
+    size_t row = (size_t)(call->batch * cg_node_state_width(node, kind));
     const float *first = buffers[cg_graph_initial(node, kind)], *second;
 
     if (node->as.lstm.shape.directions == 1)
@@ -81,24 +81,24 @@ static const float *initial_state(const cg_call *call, const cg_node *node,
         return first;
     for (int32_t d = 0; d < 2; d++) {
         const float *from = d == 0 ? first : second;
-        float *to = memory->initial[kind] + (size_t)d * row;
+        float *to = memory->initial + (size_t)d * row;
 
         if (from != NULL)
             memcpy(to, from, row * sizeof *to);
         else
             memset(to, 0, row * sizeof *to);
     }
-    return memory->initial[kind];
+    return memory->initial;
 }
 
-/* Number of an LSTM among those of the graph. */
-static size_t lstm_number(const cg_graph *graph, size_t node)
+/* Number of the first state of a recurrent node. */
+static size_t first_state(const cg_graph *graph, size_t node)
 {
     size_t at = 0;
 
-    while (graph->lstms[at] != node)
+    while (graph->recurrent[at] != node)
         at++;
-    return at;
+    return graph->first_state[at];
 }
 
 static void set_states(const cg_call *call, const cg_segment *segment)
@@ -106,17 +106,17 @@ static void set_states(const cg_call *call, const cg_segment *segment)
     for (size_t at = 0; at < segment->node_count; at++) {
         const cg_node *node = &call->graph->nodes[segment->nodes[at]];
         cellgate_lstm_state *state = &call->context->states[at];
-        const cg_lstm_memory *memory;
+        const cg_state_memory *memory;
 
         memset(state, 0, sizeof *state);
         if (node->kind != CG_LSTM)
             continue;
-        memory =
-            &call->context->lstms[lstm_number(call->graph, segment->nodes[at])];
-        state->h0 = initial_state(call, node, memory, 0);
-        state->c0 = initial_state(call, node, memory, 1);
-        state->h = memory->final[0];
-        state->c = memory->final[1];
+        memory = &call->context
+                      ->memory[first_state(call->graph, segment->nodes[at])];
+        state->h0 = initial_state(call, node, &memory[0], 0);
+        state->c0 = initial_state(call, node, &memory[1], 1);
+        state->h = memory[0].final;
+        state->c = memory[1].final;
     }
 }
 

@@ -6,23 +6,35 @@
 #include "runtime/session/graph.h"
 
 /* x, mask and the states; sequence, last and the states: as many of both. */
-static size_t lstm_arity(const cg_node *node)
+static size_t arity_of(const cg_node *node)
 {
-    return 2 + 2 * (size_t)node->as.lstm.shape.directions;
+    return CG_RECURRENT_INPUT_STATE +
+           (size_t)(cg_node_state_kinds(node) * cg_node_directions(node));
 }
 
-/* Copies what the model says of an LSTM's values and numbers the rest. */
+/* Copies what the model says of a node's values and numbers the rest. */
 static void complete(cg_graph *graph, int32_t *to, const int32_t *from,
                      size_t count, size_t arity)
 {
     for (size_t at = 0; at < arity; at++) {
         to[at] = at < count ? from[at] : CG_NO_VALUE;
-        if (to[at] == CG_NO_VALUE && at >= CG_LSTM_INPUT_STATE)
+        if (to[at] == CG_NO_VALUE && at >= CG_RECURRENT_INPUT_STATE)
             to[at] = (int32_t)graph->value_count++;
     }
 }
 
-static void complete_lstms(cg_graph *graph)
+static void add_states(cg_graph *graph, size_t at)
+{
+    const int32_t kinds = cg_node_state_kinds(&graph->nodes[at]);
+    const size_t number = graph->recurrent_count++;
+
+    graph->recurrent[number] = at;
+    graph->first_state[number] = graph->state_count;
+    for (int32_t kind = 0; kind < kinds; kind++)
+        graph->states[graph->state_count++] = (cg_graph_state){ number, kind };
+}
+
+static void complete_recurrent(cg_graph *graph)
 {
     int32_t *array = graph->arrays;
 
@@ -30,10 +42,10 @@ static void complete_lstms(cg_graph *graph)
         cg_node *node = &graph->nodes[at];
         size_t arity;
 
-        if (node->kind != CG_LSTM)
+        if (cg_node_state_kinds(node) == 0)
             continue;
-        graph->lstms[graph->lstm_count++] = at;
-        arity = lstm_arity(node);
+        add_states(graph, at);
+        arity = arity_of(node);
         complete(graph, array, node->inputs, node->input_count, arity);
         node->inputs = array;
         node->input_count = arity;
@@ -89,28 +101,33 @@ static void count_uses(cg_graph *graph)
 cellgate_status cg_graph_init(cg_graph *graph, const cellgate_model *model,
                               cellgate_error *error)
 {
-    size_t entries = 1;
+    size_t entries = 1, recurrent = 1;
 
     memset(graph, 0, sizeof *graph);
     for (size_t at = 0; at < model->node_count; at++)
-        if (model->nodes[at].kind == CG_LSTM)
-            entries += 2 * lstm_arity(&model->nodes[at]);
+        if (cg_node_state_kinds(&model->nodes[at]) > 0) {
+            entries += 2 * arity_of(&model->nodes[at]);
+            recurrent++;
+        }
     graph->model = model;
     graph->node_count = model->node_count;
     graph->value_count = model->value_count;
     graph->nodes = calloc(model->node_count + 1, sizeof *graph->nodes);
-    graph->lstms = calloc(model->node_count + 1, sizeof *graph->lstms);
+    graph->recurrent = calloc(recurrent, sizeof *graph->recurrent);
+    graph->first_state = calloc(recurrent, sizeof *graph->first_state);
+    graph->states = calloc(2 * recurrent, sizeof *graph->states);
     graph->arrays = calloc(entries, sizeof *graph->arrays);
     graph->uses = calloc(model->value_count + entries, sizeof *graph->uses);
-    if (graph->nodes == NULL || graph->lstms == NULL || graph->arrays == NULL ||
-        graph->uses == NULL) {
+    if (graph->nodes == NULL || graph->recurrent == NULL ||
+        graph->first_state == NULL || graph->states == NULL ||
+        graph->arrays == NULL || graph->uses == NULL) {
         cg_graph_finish(graph);
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "no memory for a session on '%s'", model->path);
     }
     memcpy(graph->nodes, model->nodes,
            model->node_count * sizeof *graph->nodes);
-    complete_lstms(graph);
+    complete_recurrent(graph);
     count_uses(graph);
     return CELLGATE_OK;
 }
@@ -118,7 +135,9 @@ cellgate_status cg_graph_init(cg_graph *graph, const cellgate_model *model,
 void cg_graph_finish(cg_graph *graph)
 {
     free(graph->nodes);
-    free(graph->lstms);
+    free(graph->recurrent);
+    free(graph->first_state);
+    free(graph->states);
     free(graph->arrays);
     free(graph->uses);
     memset(graph, 0, sizeof *graph);

@@ -9,13 +9,13 @@
 
 static int64_t directions(const cg_graph *graph, size_t index)
 {
-    return graph->nodes[graph->lstms[index / 2]].as.lstm.shape.directions;
+    return cg_node_directions(cg_graph_state_node(graph, index));
 }
 
 static int64_t width(const cg_graph *graph, size_t index)
 {
-    return cg_graph_width(&graph->nodes[graph->lstms[index / 2]],
-                          (int32_t)(index % 2));
+    return cg_node_state_width(cg_graph_state_node(graph, index),
+                               graph->states[index].kind);
 }
 
 int64_t cg_stream_state_size(const cg_graph *graph, size_t index, int64_t batch)
@@ -33,7 +33,7 @@ static cellgate_status stream_init(cellgate_stream *stream,
                                    cellgate_error *error)
 {
     const cg_graph *graph = stream->graph;
-    size_t count = 2 * graph->lstm_count, total = 0;
+    size_t count = graph->state_count, total = 0;
 
     for (size_t at = 0; at < count; at++) {
         int64_t size = cg_stream_state_size(graph, at, stream->batch);
@@ -110,7 +110,7 @@ cellgate_status cellgate_stream_reset(cellgate_stream *stream,
 
 size_t cellgate_stream_state_count(const cellgate_stream *stream)
 {
-    return 2 * stream->graph->lstm_count;
+    return stream->graph->state_count;
 }
 
 cellgate_status cellgate_stream_state_shape(const cellgate_stream *stream,
@@ -127,6 +127,27 @@ cellgate_status cellgate_stream_state_shape(const cellgate_stream *stream,
     state->shape[0] = directions(stream->graph, index);
     state->shape[1] = stream->batch;
     state->shape[2] = width(stream->graph, index);
+    return CELLGATE_OK;
+}
+
+cellgate_status cellgate_stream_state_get(const cellgate_stream *stream,
+                                          size_t index,
+                                          cellgate_state_info *info)
+{
+    static const char *const states[] = { "h", "c" };
+    const cg_graph *graph = stream->graph;
+    const cg_graph_state *state;
+    cellgate_state_info full = { .struct_size = sizeof full };
+
+    if (info == NULL || info->struct_size < sizeof info->struct_size)
+        return CELLGATE_INVALID;
+    if (index >= graph->state_count)
+        return CELLGATE_END;
+    state = &graph->states[index];
+    full.node = graph->recurrent[state->recurrent];
+    full.name = graph->nodes[full.node].name;
+    full.state = states[state->kind];
+    cellgate_struct_copy(info, &full);
     return CELLGATE_OK;
 }
 

@@ -161,6 +161,30 @@ void rig_add_lstm(rig_model *rig, int32_t x, rig_lstm *lstm)
     add_node(rig, &node);
 }
 
+void rig_add_recurrent(rig_model *rig, int32_t x, rig_recurrent *recurrent)
+{
+    int32_t inputs[3] = { x, recurrent->mask, recurrent->initial };
+    int32_t outputs[3];
+    cg_node node = { .kind = recurrent->kind,
+                     .inputs = inputs,
+                     .input_count = 3,
+                     .outputs = outputs,
+                     .output_count = 3 };
+
+    for (size_t at = 0; at < 3; at++)
+        outputs[at] = new_value(rig, CELLGATE_F32);
+    recurrent->sequence = outputs[0];
+    recurrent->last = outputs[1];
+    recurrent->final = outputs[2];
+    node.as.recurrent = (cg_recurrent){ .input_size = recurrent->input_size,
+                                        .hidden_size = recurrent->hidden_size,
+                                        .has_bias = true,
+                                        .reset_after = recurrent->reset_after,
+                                        .gate.kind = CELLGATE_SIGMOID,
+                                        .activation.kind = CELLGATE_TANH };
+    add_node(rig, &node);
+}
+
 int32_t rig_node(rig_model *rig, const cg_node *attributes, int32_t x)
 {
     bool mask =

@@ -52,6 +52,18 @@ typedef struct rig_lstm {
 void rig_lstm_init(rig_lstm *lstm, int64_t input_size, int64_t hidden_size);
 void rig_add_lstm(rig_model *rig, int32_t x, rig_lstm *lstm);
 
+/* A GRU or SimpleRNN of those sizes, and its values; h0 and mask may be
+   CG_NO_VALUE. */
+typedef struct rig_recurrent {
+    cg_kind kind;
+    int64_t input_size, hidden_size;
+    bool reset_after;
+    int32_t mask, initial;
+    int32_t sequence, last, final; /* results */
+} rig_recurrent;
+
+void rig_add_recurrent(rig_model *rig, int32_t x, rig_recurrent *recurrent);
+
 int32_t rig_dense(rig_model *rig, int32_t x, int64_t input_size, int64_t units,
                   int32_t activation);
 int32_t rig_embedding(rig_model *rig, int32_t ids, int64_t vocabulary,

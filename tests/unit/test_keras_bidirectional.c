@@ -241,10 +241,10 @@ static void wrong_pairs_are_refused(void **state)
             ", 'go_backwards': true, 'return_sequences': true")),
         weights, CELLGATE_BAD_FILE, "agree in return_sequences");
     assert_keras_refuses(
-        WRAPS(", 'layer': " LAYER("GRU", "g", ", 'units': 2")), weights,
+        WRAPS(", 'layer': " LAYER("Dense", "d", ", 'units': 2")), weights,
         CELLGATE_UNSUPPORTED,
         "layer 2 of 2, 'b' (Bidirectional): Bidirectional is supported around "
-        "LSTM only, not around GRU");
+        "LSTM, GRU, SimpleRNN and RNN only, not around Dense");
     assert_keras_refuses(WRAPS(""), weights, CELLGATE_UNSUPPORTED,
                          "not around this");
     /* What was not read is not used: MemorySanitizer or UBSan tell. */

@@ -181,10 +181,18 @@ static void unknown_layers_are_named_with_their_place(void **state)
 {
     (void)state;
     assert_keras_refuses(
+        ON_SERIES(LAYER("Conv9D", "c", "")), no_weights, CELLGATE_UNSUPPORTED,
+        "layer 2 of 2, 'c' (Conv9D): this kind of layer is not supported; "
+        "supported are Input, Embedding");
+    assert_keras_refuses(
         ON_SERIES(LAYER("MultiHeadAttention", "attn", "")), no_weights,
         CELLGATE_UNSUPPORTED,
         "layer 2 of 2, 'attn' (MultiHeadAttention): this kind of layer is not "
-        "supported; supported are Input, Embedding");
+        "supported; attention of one head is supported");
+    assert_keras_refuses(ON_SERIES(LAYER("ConvLSTM2D", "c", "")), no_weights,
+                         CELLGATE_UNSUPPORTED,
+                         "layer 2 of 2, 'c' (ConvLSTM2D): this kind of layer "
+                         "is not supported; its state is made of images");
     assert_keras_refuses(
         ON_SERIES("{'module': 'mine', 'class_name': 'LSTM', 'config': {"
                   "'name': 'l'}, 'registered_name': 'mine>LSTM'}"),

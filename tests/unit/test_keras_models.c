@@ -195,10 +195,13 @@ static void assert_refused(const char *name, const char *part)
 static void what_is_not_supported_is_named(void **state)
 {
     (void)state;
-    assert_refused("refused_gru", "layer 2 of 3, 'gated' (GRU)");
     assert_refused("refused_sparsemax",
                    "layer 2 of 2, 'sparse' (Dense): activation 'sparsemax'");
-    assert_refused("refused_custom_cell", "layer 2 of 2, 'cell' (RNN)");
+    assert_refused("refused_custom_cell",
+                   "layer 1 of 1 of 'outer', 'slow' (SlowCell): a custom");
+    assert_refused("refused_conv_lstm", "layer 2 of 2, 'images' (ConvLSTM1D)");
+    assert_refused("refused_multi_head",
+                   "layer 2 of 2, 'heads' (MultiHeadAttention)");
 }
 
 /* Each says how it has to be taken: refused, sound or either. */

@@ -445,8 +445,8 @@ static void wrong_metadata(void **state)
 static void wrong_graphs(void **state)
 {
     (void)state;
-    assert_edited("'kind':'merge'", "'kind':'gru'", CELLGATE_UNSUPPORTED,
-                  "merge: this version has no kind 'gru'");
+    assert_edited("'kind':'merge'", "'kind':'lstm_cell'", CELLGATE_UNSUPPORTED,
+                  "merge: this version has no kind 'lstm_cell'");
     assert_edited("'mode':'product'", "'mode':'max'", CELLGATE_BAD_FILE,
                   "attribute 'mode'");
     assert_edited("'mode':'product'", "'mode':'product','more':1",

@@ -347,6 +347,179 @@ static void steps_change_within_a_model(void **state)
     cellgate_model_destroy(changing);
 }
 
+/* ---- Every kind of recurrent node -------------------------------------- */
+
+/* GRU of 4 and of 3 that starts from its state, SimpleRNN of 3, LSTM of 2 in
+   both directions; the mask of the input is everybody's. */
+static cellgate_model *mixed_model(void)
+{
+    rig_recurrent gru = { CG_GRU, 2, 4, true, 0, CG_NO_VALUE, 0, 0, 0 };
+    rig_recurrent simple = {
+        CG_SIMPLE_RNN, 4, 3, false, 0, CG_NO_VALUE, 0, 0, 0
+    };
+    rig_model rig;
+    rig_lstm lstm;
+    int32_t x;
+
+    rig_model_begin(&rig, 8);
+    x = rig_input(&rig, CG_UNKNOWN, 2);
+    gru.mask = simple.mask = rig_mask(&rig, 0);
+    rig_add_recurrent(&rig, x, &gru);
+    rig_output(&rig, gru.final);
+    rig_add_recurrent(&rig, gru.sequence, &simple);
+    gru.input_size = gru.hidden_size = 3;
+    gru.initial = simple.final;
+    rig_add_recurrent(&rig, simple.sequence, &gru);
+    rig_lstm_init(&lstm, 3, 2);
+    lstm.shape.directions = 2;
+    lstm.mask = gru.mask;
+    rig_add_lstm(&rig, gru.sequence, &lstm);
+    rig_output(&rig, lstm.sequence);
+    rig_output(&rig, simple.last);
+    return rig_model_end(&rig);
+}
+
+static void states_say_whose_they_are(void **state)
+{
+    static const struct {
+        size_t node;
+        const char *state;
+        int64_t directions, width;
+    } wanted[] = { { 0, "h", 1, 4 },
+                   { 1, "h", 1, 3 },
+                   { 2, "h", 1, 3 },
+                   { 3, "h", 2, 2 },
+                   { 3, "c", 2, 2 } };
+    cellgate_model *mixed = mixed_model();
+    cellgate_session *session = rig_session(runtime, mixed, "host", NULL);
+    cellgate_state_info info = { .struct_size = sizeof info };
+    cellgate_tensor shape = { .struct_size = sizeof shape };
+    cellgate_stream *stream;
+
+    (void)state;
+    assert_int_equal(cellgate_stream_create(session, 7, &stream, NULL),
+                     CELLGATE_OK);
+    assert_int_equal(cellgate_stream_state_count(stream), 5);
+    for (size_t at = 0; at < 5; at++) {
+        assert_int_equal(cellgate_stream_state_get(stream, at, &info),
+                         CELLGATE_OK);
+        assert_int_equal(info.node, wanted[at].node);
+        assert_string_equal(info.name, mixed->nodes[info.node].name);
+        assert_string_equal(info.state, wanted[at].state);
+        assert_int_equal(cellgate_stream_state_shape(stream, at, &shape),
+                         CELLGATE_OK);
+        assert_int_equal(shape.shape[0], wanted[at].directions);
+        assert_int_equal(shape.shape[1], 7);
+        assert_int_equal(shape.shape[2], wanted[at].width);
+    }
+    assert_int_equal(cellgate_stream_state_get(stream, 5, &info), CELLGATE_END);
+    assert_int_equal(cellgate_stream_state_get(stream, 0, NULL),
+                     CELLGATE_INVALID);
+    cellgate_stream_destroy(stream);
+    cellgate_session_destroy(session);
+    cellgate_model_destroy(mixed);
+}
+
+/* The first `steps` steps of a request after `from`, with their mask. */
+static void take_steps(rig_request *part, const rig_request *whole,
+                       int64_t from, int64_t rows, int64_t steps, int64_t all)
+{
+    float *to = part->inputs[0].tensor.data;
+    const float *x = whole->inputs[0].tensor.data;
+    uint8_t *mask = (uint8_t *)(uintptr_t)part->inputs[0].mask;
+
+    for (int64_t row = 0; row < rows; row++) {
+        memcpy(to + row * steps * 2, x + (row * all + from) * 2,
+               (size_t)steps * 2 * sizeof *to);
+        memcpy(mask + row * steps, whole->inputs[0].mask + row * all + from,
+               (size_t)steps);
+    }
+}
+
+/*
+ * The states of GRU and SimpleRNN after two requests on a stream are those of
+ * one request with all steps, masked steps and rows without a valid one too.
+ */
+static void steps_in_pieces_are_steps_in_one(void **state)
+{
+    cellgate_model *mixed = mixed_model();
+
+    (void)state;
+    for (int at = 0; at < 3; at++) {
+        cellgate_session *session =
+            rig_session(runtime, mixed, devices[at], NULL);
+        rig_request whole, part;
+        cellgate_stream *stream;
+        uint64_t random = 9;
+
+        assert_int_equal(cellgate_stream_create(session, 4, &stream, NULL),
+                         CELLGATE_OK);
+        rig_request_init(&whole, session, mixed, 4, 6, 0, &random);
+        rig_request_mask(&whole, 0, &random);
+        memset((uint8_t *)(uintptr_t)whole.inputs[0].mask, 0, 6);
+        rig_request_init(&part, session, mixed, 4, 3, 0, &random);
+        rig_request_mask(&part, 0, &random);
+        part.request.stream = stream;
+        for (int again = 0; again < 2; again++) {
+            take_steps(&part, &whole, 0, 4, 3, 6);
+            rig_run(session, &part, NULL);
+            take_steps(&part, &whole, 3, 4, 3, 6);
+            rig_run(session, &part, NULL);
+            rig_run(session, &whole, NULL);
+            for (int k = 0; k < 16; k++)
+                assert_float_equal(((float *)part.outputs[0].data)[k],
+                                   ((float *)whole.outputs[0].data)[k], 1e-6);
+            assert_int_equal(cellgate_stream_reset(stream, NULL), CELLGATE_OK);
+        }
+        rig_request_finish(&whole);
+        rig_request_finish(&part);
+        cellgate_stream_destroy(stream);
+        cellgate_session_destroy(session);
+    }
+    cellgate_model_destroy(mixed);
+}
+
+/* A device beside the host: the LSTM there, the rest here, one stream. */
+static void devices_and_host_share_a_stream(void **state)
+{
+    cellgate_model *mixed = mixed_model();
+
+    (void)state;
+    for (int at = 0; at < 2; at++) {
+        cellgate_session *session =
+            rig_session(runtime, mixed, devices[at], NULL);
+        cellgate_session *host = rig_session(runtime, mixed, "host", NULL);
+        cellgate_stream *stream, *reference;
+        rig_request request;
+        uint64_t random = 4;
+
+        rig_request_init(&request, session, mixed, 5, 4, 0, &random);
+        rig_request_mask(&request, 0, &random);
+        assert_int_equal(cellgate_stream_create(session, 5, &stream, NULL),
+                         CELLGATE_OK);
+        assert_int_equal(cellgate_stream_create(host, 5, &reference, NULL),
+                         CELLGATE_OK);
+        for (int round = 0; round < 3; round++) {
+            float *wanted;
+            size_t count;
+
+            request.request.stream = reference;
+            rig_run(host, &request, NULL);
+            wanted = rig_outputs(&request, &count);
+            request.request.stream = stream;
+            rig_run(session, &request, NULL);
+            rig_expect(&request, wanted, 1e-5);
+            free(wanted);
+        }
+        cellgate_stream_destroy(stream);
+        cellgate_stream_destroy(reference);
+        rig_request_finish(&request);
+        cellgate_session_destroy(session);
+        cellgate_session_destroy(host);
+    }
+    cellgate_model_destroy(mixed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +529,9 @@ int main(void)
         cmocka_unit_test(wrong_streams_are_refused),
         cmocka_unit_test(the_graph_wins_over_the_stream),
         cmocka_unit_test(steps_change_within_a_model),
+        cmocka_unit_test(states_say_whose_they_are),
+        cmocka_unit_test(steps_in_pieces_are_steps_in_one),
+        cmocka_unit_test(devices_and_host_share_a_stream),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);
