@@ -697,30 +697,53 @@ static float row_largest(const float *row, int64_t count)
     return largest;
 }
 
+/*
+ * row[i] = exp(row[i] - largest) for whole vectors; returns their sum. In
+ * blocks, since of a vocabulary of 10,000 a float would lose most of the many
+ * small terms beside one that is nearly all.
+ */
+static double exponentials(float *row, int64_t count, vf largest)
+{
+    const int64_t block = 16 * VF_WIDTH;
+    double total = 0;
+    int64_t begin, i;
+
+    for (begin = 0; begin < count; begin += block) {
+        const int64_t end = begin + block < count ? begin + block : count;
+        vf sum = vf_set(0);
+
+        for (i = begin; i < end; i += VF_WIDTH) {
+            vf e = vf_exp(vf_sub(vf_load(row + i), largest));
+
+            vf_store(row + i, e);
+            sum = vf_add(sum, e);
+        }
+        total += (double)vf_total(sum);
+    }
+    return total;
+}
+
 static void softmax(float *row, int64_t count)
 {
     const vf largest = vf_set(row_largest(row, count));
-    float rest[VF_WIDTH] = { 0 }, total;
-    vf sum = vf_set(0), scale;
-    int64_t i, j, whole = count - count % VF_WIDTH;
+    const int64_t whole = count - count % VF_WIDTH;
+    float rest[VF_WIDTH] = { 0 }, factor;
+    double total;
+    vf scale;
+    int64_t i, j;
 
-    for (i = 0; i < whole; i += VF_WIDTH) {
-        vf e = vf_exp(vf_sub(vf_load(row + i), largest));
-
-        vf_store(row + i, e);
-        sum = vf_add(sum, e);
-    }
     for (j = whole; j < count; j++)
         rest[j - whole] = row[j];
     vf_store(rest, vf_exp(vf_sub(vf_load(rest), largest)));
-    total = vf_total(sum);
+    total = exponentials(row, whole, largest);
     for (j = whole; j < count; j++)
-        total += rest[j - whole];
-    scale = vf_set(1.0f / total);
+        total += (double)rest[j - whole];
+    factor = (float)(1 / total);
+    scale = vf_set(factor);
     for (i = 0; i < whole; i += VF_WIDTH)
         vf_store(row + i, vf_mul(vf_load(row + i), scale));
     for (j = whole; j < count; j++)
-        row[j] = rest[j - whole] * (1.0f / total);
+        row[j] = rest[j - whole] * factor;
 }
 
 const struct cpu_kernels KERNELS_TABLE = {

@@ -298,6 +298,48 @@ static void test_step(void **state)
     }
 }
 
+/* A large vocabulary of which one word has most of the probability: the sum of
+   the others counts all the same. Each probability against double. */
+static void check_softmax(const struct cpu_kernels *kernels, int64_t words,
+                          float likely)
+{
+    float *row = random_floats(words, 1, 77), *before;
+    double total = 0, worst = 0;
+
+    before = malloc((size_t)words * sizeof *before);
+    assert_non_null(before);
+    row[words / 3] = likely;
+    memcpy(before, row, (size_t)words * sizeof *row);
+    for (int64_t i = 0; i < words; i++)
+        total += exp((double)before[i]);
+    kernels->softmax(row, words);
+    for (int64_t i = 0; i < words; i++)
+        worst = fmax(worst,
+                     fabs((double)row[i] * total / exp((double)before[i]) - 1));
+    if (!(worst < 2e-6))
+        fail_msg("%s: of %d words a probability is off by %g of itself",
+                 kernels->name, (int)words, worst);
+    free(row);
+    free(before);
+}
+
+static void test_softmax(void **state)
+{
+    static const int64_t words[] = { 1, 3, 16, 17, 257, 10000, 300007 };
+    size_t level, at;
+
+    (void)state;
+    for (level = 0; level < NAMES; level++) {
+        const struct cpu_kernels *kernels = cpu_level(names[level]);
+
+        for (at = 0; kernels != NULL && at < sizeof words / sizeof words[0];
+             at++) {
+            check_softmax(kernels, words[at], 0);
+            check_softmax(kernels, words[at], 12);
+        }
+    }
+}
+
 static void test_levels(void **state)
 {
     (void)state;
@@ -315,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_arena_overflow),
         cmocka_unit_test(test_product),
         cmocka_unit_test(test_step),
+        cmocka_unit_test(test_softmax),
         cmocka_unit_test(test_levels),
     };
 
