@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
@@ -79,6 +80,12 @@ cellgate_status cg_model_map(cellgate_model *model, void *address, size_t size,
     return CELLGATE_OK;
 }
 
+void cg_model_share(cellgate_model *model, const cellgate_model *from)
+{
+    assert(model->store->shared == NULL);
+    model->store->shared = cg_model_reference(from);
+}
+
 /* ---- Life --------------------------------------------------------------- */
 
 cellgate_status cg_model_create(const char *path, const char *format,
@@ -133,6 +140,7 @@ void cellgate_model_destroy(cellgate_model *model)
     for (cg_mapping *mapping = store->mappings; mapping != NULL;
          mapping = mapping->next)
         (void)munmap(mapping->address, mapping->size);
+    cellgate_model_destroy(store->shared);
     while (store->blocks != NULL) {
         cg_block *block = store->blocks;
 

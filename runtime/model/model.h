@@ -391,6 +391,9 @@ void *cg_model_memory(cellgate_model *model, size_t size);
    still the caller's). */
 cellgate_status cg_model_map(cellgate_model *model, void *address, size_t size,
                              cellgate_error *error);
+/* The weights of `from`, which lives as long as the model from here on, may be
+   those of the model's nodes. At most once a model. */
+void cg_model_share(cellgate_model *model, const cellgate_model *from);
 
 /*
  * Drops what no output needs, sorts the nodes (those in a usable order keep

@@ -27,6 +27,7 @@ typedef struct cg_model_store {
     atomic_size_t owners;
     cg_block *blocks;
     cg_mapping *mappings; /* themselves in blocks */
+    cellgate_model *shared; /* whose weights are in use here, or NULL */
     /* How many entries the growing arrays of the model have room for. */
     size_t value_room, node_room, input_room, output_room;
 } cg_model_store;

@@ -43,6 +43,7 @@ allow runtime/host 'runtime/(host|model)/' "$public"
 allow runtime/cost 'runtime/cost/' "$public"
 allow runtime/schedule 'runtime/(schedule|cost)/' "$public"
 allow runtime/session 'runtime/(session|host|plugin|model|config|schedule|cost)/' 'runtime/runtime\.h$' 'runtime/formats/convert\.h$' "$public"
+allow runtime/generate 'runtime/(generate|model)/' 'runtime/formats/convert\.h$' "$public"
 allow cli 'cli/' 'cellgate/(types|cellgate)\.h$'
 for plugin in plugins/*; do
   allow "$plugin" "$plugin/" "$abi"
