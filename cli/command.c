@@ -23,7 +23,7 @@ static bool stop(cli_arguments *arguments, int exit_code)
     return false;
 }
 
-static bool collect(const cli_command *command, int wanted,
+static bool collect(const cli_command *command, int least, int most,
                     cli_arguments *arguments)
 {
     arguments->positional = poptGetArgs(arguments->context);
@@ -31,20 +31,28 @@ static bool collect(const cli_command *command, int wanted,
     while (arguments->positional != NULL &&
            arguments->positional[arguments->count] != NULL)
         arguments->count++;
-    if (arguments->count == wanted)
+    if (arguments->count >= least && arguments->count <= most)
         return true;
     return stop(arguments,
                 cli_report(CLI_USAGE,
-                           "%s takes %d argument%s, not %d; usage: cellgate %s "
-                           "%s",
-                           command->name, wanted, wanted == 1 ? "" : "s",
-                           arguments->count, command->name,
-                           command->arguments));
+                           "%s takes %d%s argument%s, not %d; usage: cellgate "
+                           "%s %s",
+                           command->name, least, least == most ? "" : " or more",
+                           least == 1 && most == 1 ? "" : "s", arguments->count,
+                           command->name, command->arguments));
 }
 
 bool cli_parse(const cli_command *command, int argc, const char **argv,
                struct poptOption *own, int positional, cli_shared *shared,
                cli_arguments *arguments)
+{
+    return cli_parse_range(command, argc, argv, own, positional, positional,
+                           shared, arguments);
+}
+
+bool cli_parse_range(const cli_command *command, int argc, const char **argv,
+                     struct poptOption *own, int least, int most,
+                     cli_shared *shared, cli_arguments *arguments)
 {
     struct poptOption common[] = {
         { "config", '\0', POPT_ARG_STRING, &shared->config, 0,
@@ -89,7 +97,7 @@ bool cli_parse(const cli_command *command, int argc, const char **argv,
                     cli_report(CLI_USAGE, "%s: %s; see cellgate %s --help",
                                poptBadOption(arguments->context, 0),
                                poptStrerror(option), command->name));
-    return collect(command, positional, arguments);
+    return collect(command, least, most, arguments);
 }
 
 void cli_finish(cli_shared *shared, cli_arguments *arguments)

@@ -32,7 +32,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_run, cli_inspect, cli_devices, cli_convert,
-    cli_conform, cli_verify;
+    cli_conform, cli_generate, cli_verify;
 
 /* The options that every command takes. */
 typedef struct cli_shared {
@@ -58,6 +58,10 @@ typedef struct cli_arguments {
 bool cli_parse(const cli_command *command, int argc, const char **argv,
                struct poptOption *own, int positional, cli_shared *shared,
                cli_arguments *arguments);
+/* The same, for `least` to `most` other arguments. */
+bool cli_parse_range(const cli_command *command, int argc, const char **argv,
+                     struct poptOption *own, int least, int most,
+                     cli_shared *shared, cli_arguments *arguments);
 void cli_finish(cli_shared *shared, cli_arguments *arguments);
 
 /* Prints "cellgate: text" to stderr and returns the exit code. */

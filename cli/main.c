@@ -8,8 +8,8 @@
 #include "cli/command.h"
 
 static const cli_command *const commands[] = {
-    &cli_run,     &cli_inspect, &cli_devices,
-    &cli_convert, &cli_verify,  &cli_conform,
+    &cli_run,     &cli_generate, &cli_inspect, &cli_devices,
+    &cli_convert, &cli_verify,   &cli_conform,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
@@ -48,8 +48,9 @@ static int dispatch(int argc, const char **argv)
         if (strcmp(argv[1], commands[i]->name) == 0)
             return commands[i]->main(commands[i], argc - 1, argv + 1);
     return cli_report(CLI_USAGE,
-                      "there is no command '%s'; there are run, inspect, "
-                      "devices, convert, verify and conform (cellgate --help)",
+                      "there is no command '%s'; there are run, "
+                      "generate, inspect, devices, convert, verify and "
+                      "conform (cellgate --help)",
                       argv[1]);
 }
 
