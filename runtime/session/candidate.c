@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/session/calibrate.h"
 #include "runtime/session/session.h"
 
 const char *cg_candidate_name(const cg_candidate *candidate)
@@ -127,24 +128,40 @@ static cellgate_status open_engine(cg_candidate *candidate,
     return CELLGATE_OK;
 }
 
+static void open_choice(cellgate_session *session, cg_candidate *candidate)
+{
+    cellgate_error cause = CELLGATE_ERROR_INIT;
+
+    if (open_engine(candidate, &cause) != CELLGATE_OK)
+        cg_log_line(cg_device_table_log(session->table), CELLGATE_LOG_WARNING,
+                    "device '%s' is not among the choices: %s",
+                    cg_candidate_name(candidate), cause.text);
+}
+
+static bool may_open(const cg_candidate *candidate)
+{
+    return candidate->device != NULL && !candidate->opened &&
+           cg_device_usable(candidate->device, NULL) == CELLGATE_OK;
+}
+
 void cg_session_open_measured(cellgate_session *session)
 {
     for (size_t at = 0; at < session->candidate_count; at++) {
         cg_candidate *candidate = &session->candidates[at];
-        cellgate_error cause = CELLGATE_ERROR_INIT;
 
-        if (candidate->device == NULL || candidate->opened ||
-            cg_device_usable(candidate->device, NULL) != CELLGATE_OK ||
-            !cg_cost_book_knows(
+        if (may_open(candidate) &&
+            cg_cost_book_knows(
                 session->book,
                 cg_device_description_get(candidate->device)->identity))
-            continue;
-        if (open_engine(candidate, &cause) != CELLGATE_OK)
-            cg_log_line(cg_device_table_log(session->table),
-                        CELLGATE_LOG_WARNING,
-                        "device '%s' is not among the choices: %s",
-                        cg_candidate_name(candidate), cause.text);
+            open_choice(session, candidate);
     }
+}
+
+void cg_session_open_all(cellgate_session *session)
+{
+    for (size_t at = 0; at < session->candidate_count; at++)
+        if (may_open(&session->candidates[at]))
+            open_choice(session, &session->candidates[at]);
 }
 
 static cellgate_status make_placement(cellgate_session *session, size_t index)
