@@ -167,10 +167,13 @@ cellgate_device_get(const cellgate_runtime *runtime, size_t index,
 /* ---- Model ------------------------------------------------------------- */
 
 /*
- * Reads a trained model: Keras 3 .keras, or the native safetensors file (the
- * content decides, not the name). The caller destroys the model. BAD_FILE,
- * UNSUPPORTED: the text names the file and the layer or option. IO: the file
- * cannot be read.
+ * Reads a trained model: .keras and .h5 files of Keras 1 to 3, or the native
+ * safetensors file (the content decides, not the name). For a file of weights
+ * alone, X.weights.h5, X.h5 or X.hdf5, the architecture is read from X.json
+ * beside it, as model.to_json() writes it; X.json may be given as well, if one
+ * of those is there. The caller destroys the model. BAD_FILE, UNSUPPORTED: the
+ * text names the file and the layer or option. INVALID: X.json has several
+ * files of weights beside it. IO: a file cannot be read.
  *
  * Files may be damaged, or made to do harm: whatever the bytes, the worst is an
  * error.

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "runtime/formats/formats.h"
 
 /* Tried in this order. */
-static const cg_reader readers[] = { cg_keras_read, cg_native_read };
+static const cg_reader readers[] = { cg_keras_read, cg_keras_read_hdf5,
+                                     cg_native_read, cg_keras_read_json };
 
 /* ---- What no reader takes ---------------------------------------------- */
 
@@ -28,10 +25,6 @@ typedef struct cg_stranger {
     }
 
 static const cg_stranger strangers[] = {
-    STRANGER("\211HDF\r\n\032\n", 0,
-             "a legacy Keras HDF5 file, which this version doesn't read; save "
-             "it again in Keras 3: keras.models.load_model(FILE).save("
-             "\"model.keras\")"),
     STRANGER("TFL3", 4,
              "a TensorFlow Lite file, which holds a model compiled for another "
              "runtime; save the Keras model it was made from as .keras"),
@@ -85,61 +78,12 @@ static cellgate_status fail_strange(const cg_source *source,
     if (source->size == 0)
         return cellgate_fail(error, CELLGATE_BAD_FILE, "the file is empty");
     return cellgate_fail(error, CELLGATE_BAD_FILE,
-                         "this is neither a Keras 3 .keras file nor a native "
-                         "Cellgate file");
-}
-
-static cellgate_status fail_folder(const char *path, cellgate_error *error)
-{
-    char inside[4096];
-    const int length =
-        snprintf(inside, sizeof inside, "%s/saved_model.pb", path);
-
-    if (length > 0 && (size_t)length < sizeof inside &&
-        access(inside, F_OK) == 0)
-        return cellgate_fail(error, CELLGATE_UNSUPPORTED,
-                             "this is a TensorFlow SavedModel, which holds a "
-                             "traced program; save the Keras model it was made "
-                             "from as .keras");
-    return cellgate_fail(error, CELLGATE_BAD_FILE,
-                         "this is a folder, not a model file");
+                         "this is neither a Keras file (.keras, .h5, or the "
+                         ".json of an architecture) nor a native Cellgate "
+                         "file");
 }
 
 /* ---- Opening ------------------------------------------------------------ */
-
-static cellgate_status read_head(cg_source *source, cellgate_error *error)
-{
-    while (source->head_size < sizeof source->head) {
-        const ssize_t got = pread(source->fd, source->head + source->head_size,
-                                  sizeof source->head - source->head_size,
-                                  (off_t)source->head_size);
-
-        if (got == 0)
-            break;
-        if (got < 0 && errno != EINTR)
-            return cellgate_fail(error, CELLGATE_IO, "cannot be read: %s",
-                                 strerror(errno));
-        if (got > 0)
-            source->head_size += (size_t)got;
-    }
-    return CELLGATE_OK;
-}
-
-static cellgate_status inspect_source(cg_source *source, cellgate_error *error)
-{
-    struct stat about;
-
-    if (fstat(source->fd, &about) != 0)
-        return cellgate_fail(error, CELLGATE_IO, "cannot be examined: %s",
-                             strerror(errno));
-    if (S_ISDIR(about.st_mode))
-        return fail_folder(source->path, error);
-    if (!S_ISREG(about.st_mode))
-        return cellgate_fail(error, CELLGATE_BAD_FILE,
-                             "this is not a regular file");
-    source->size = (uint64_t)about.st_size;
-    return read_head(source, error);
-}
 
 static cellgate_status read_model(const cg_source *source,
                                   cellgate_model **model, cellgate_error *error)
@@ -156,18 +100,13 @@ static cellgate_status read_model(const cg_source *source,
 static cellgate_status load(const char *path, cellgate_model **model,
                             cellgate_error *error)
 {
-    cg_source source = { .path = path };
-    cellgate_status status;
+    cg_source source;
+    cellgate_status status = cg_source_open(path, &source, error);
 
-    /* Without O_NONBLOCK a FIFO would hold the caller up. */
-    source.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (source.fd < 0)
-        return cellgate_fail(error, CELLGATE_IO, "cannot be opened: %s",
-                             strerror(errno));
-    status = inspect_source(&source, error);
-    if (status == CELLGATE_OK)
-        status = read_model(&source, model, error);
-    (void)close(source.fd);
+    if (status != CELLGATE_OK)
+        return status;
+    status = read_model(&source, model, error);
+    cg_source_close(&source);
     return status;
 }
 

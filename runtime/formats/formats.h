@@ -9,16 +9,8 @@
 #ifndef CELLGATE_RUNTIME_FORMATS_FORMATS_H
 #define CELLGATE_RUNTIME_FORMATS_FORMATS_H
 
+#include "runtime/formats/source.h"
 #include "runtime/model/model.h"
-
-/* An open file, as the readers get it. */
-typedef struct cg_source {
-    const char *path;
-    int fd; /* of a regular file; readers leave its offset anywhere */
-    uint64_t size;
-    unsigned char head[16]; /* its first bytes */
-    size_t head_size;
-} cg_source;
 
 /*
  * A reader looks at the content first and says NOT_FOUND, without filling
@@ -29,9 +21,17 @@ typedef cellgate_status (*cg_reader)(const cg_source *source,
                                      cellgate_model **model,
                                      cellgate_error *error);
 
-/* keras_config.c: Keras 3's .keras */
+/* keras_config.c: .keras, of Keras 2.13 and later */
 cellgate_status cg_keras_read(const cg_source *source, cellgate_model **model,
                               cellgate_error *error);
+/* keras_hdf5.c: .h5, a whole model or its weights, whose architecture is in a
+   .json beside it; and that .json, with its weights beside it */
+cellgate_status cg_keras_read_hdf5(const cg_source *source,
+                                   cellgate_model **model,
+                                   cellgate_error *error);
+cellgate_status cg_keras_read_json(const cg_source *source,
+                                   cellgate_model **model,
+                                   cellgate_error *error);
 
 /* native_reader.c, native_writer.c: Cellgate's own, a safetensors file */
 cellgate_status cg_native_read(const cg_source *source, cellgate_model **model,

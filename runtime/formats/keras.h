@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reader of Keras 3's .keras files, and of the same files as Keras 2.13 to
- * 2.15 wrote them. Private to keras_*.c.
+ * The reader of Keras's files, from Keras 1 to 3. Private to keras_*.c.
  *
- *   keras_config.c      the zip and what lies in it
+ *   keras_config.c      .keras: the zip and what lies in it
+ *   keras_hdf5.c        .h5; with keras_beside.c, which finds the other one of
+ *                       an architecture and its weights
+ *   keras_read.c        a model of both, wherever they lie
+ *   keras_upgrade.c     configurations of Keras 1 and 2; with keras_versions.c
  *   keras_json.c        typed look-ups in a layer's configuration
  *   keras_graph.c       wiring, nested models; with keras_sequential.c,
  *                       keras_functional.c, keras_inputs.c, keras_tensors.c
@@ -17,7 +20,8 @@
  *   keras_activation.c  activations by name and as objects
  *   keras_emit.c        adding nodes and values to the model
  *   keras_claim.c       numbers or ids: the dtypes of values
- *   keras_weights.c     which dataset of model.weights.h5 is whose
+ *   keras_weights.c     weights for a layer; with keras_paths.c and what
+ *                       keras_source.h lists
  *
  * To support one more layer, write a builder and add an entry to the table in
  * keras_layers.c. A builder gets a call: the layer's configuration, the tensors
@@ -82,13 +86,16 @@ cellgate_status cg_keras_list_add(cg_keras_list *list, cg_keras_tensor tensor,
                                   cellgate_error *error);
 void cg_keras_list_finish(cg_keras_list *list);
 
+typedef struct cg_keras_source cg_keras_source; /* keras_source.h */
+
 /* Weights already read, and what is known of values; see keras_weights.c and
    keras_emit.c. */
 typedef struct cg_keras_reader {
     cellgate_model *model;
-    int keras_major; /* 3; 2 for files of tf.keras */
-    cg_h5 *h5;
-    json_t *loaded; /* path -> index into `weights` */
+    const char *keras_version;
+    int keras_major, keras_minor; /* 2 for files of tf.keras */
+    cg_keras_source *source;
+    json_t *loaded; /* group and number -> index into `weights` */
     cg_weight *weights;
     size_t weight_count, weight_room;
     json_t *shared;    /* "id" of a layer in several places -> its path */
@@ -160,6 +167,10 @@ enum {
     CG_KERAS_ATTENDS = 1u << 4 /* takes the keywords of attention, and a list
                                   of masks */
 };
+
+/* Among the flags: how many of a class's weights, the last ones, training does
+   not change. */
+#define CG_KERAS_UNTRAINED(count) ((uint32_t)(count) << 8)
 
 /* Fills *error with "PLACE: text" and returns `status`. */
 CELLGATE_PRINTF_LIKE(4, 5)
@@ -281,6 +292,13 @@ cellgate_status cg_keras_layer_activation(const cg_keras_layer *layer,
                                           cg_keras_activation *activation,
                                           cellgate_error *error);
 
+/* ---- keras_refusals.c -------------------------------------------------- */
+
+/* Why a class or an option is not taken, and the way out; NULL: nothing more
+   can be said of it. */
+const char *cg_keras_class_advice(const char *class_name);
+const char *cg_keras_option_advice(const char *key);
+
 /* ---- keras_json.c: of a layer's configuration --------------------------- */
 
 cellgate_status cg_keras_get_flag(const cg_keras_layer *layer, const char *key,
@@ -365,21 +383,75 @@ cellgate_status cg_keras_claim_any(const cg_keras_call *call,
                                    const cg_keras_tensor *tensor,
                                    cellgate_error *error);
 
-/* ---- keras_weights.c --------------------------------------------------- */
+/* ---- keras_read.c ------------------------------------------------------ */
+
+/* A model in the files of Keras; all of it is the caller's. */
+typedef struct cg_keras_file {
+    const char *path;         /* for messages and the model */
+    const char *version;      /* "2.2.4-tf" */
+    json_t *config;           /* changed into the form of Keras 3 */
+    const char *weights_name; /* of the HDF5 file, for messages */
+    size_t weights_size;
+} cg_keras_file;
+
+/* The whole model, finished. */
+cellgate_status cg_keras_assemble(const cg_keras_file *file, cg_h5 *h5,
+                                  cellgate_model **model,
+                                  cellgate_error *error);
+/* The graph, with weights of that source, unfinished. */
+cellgate_status cg_keras_build(const cg_keras_file *file,
+                               cg_keras_source *source, cellgate_model **model,
+                               cellgate_error *error);
+/* Whether weights lie in groups of layers in order, and below which group. */
+cellgate_status cg_keras_layout(cg_h5 *h5, const char **root, bool *by_order,
+                                cellgate_error *error);
+
+/* ---- keras_upgrade.c --------------------------------------------------- */
+
+/* Brings a configuration of Keras 1 or 2 into the form that is read here. */
+cellgate_status cg_keras_upgrade(json_t *config, const char *version,
+                                 cellgate_error *error);
+
+/* ---- keras_versions.c -------------------------------------------------- */
+
+/* Whether the file is of Keras before it was part of TensorFlow. */
+bool cg_keras_before_tensorflow(const cg_keras_reader *reader);
+/* Name of the activation of gates where the layer does not say it, in that
+   version of Keras; UNSUPPORTED: the version does not tell. */
+cellgate_status cg_keras_default_gate(const cg_keras_layer *layer,
+                                      const char **name, cellgate_error *error);
+bool cg_keras_default_reset_after(const cg_keras_layer *layer);
+
+/* ---- keras_paths.c ----------------------------------------------------- */
 
 /* "layers/lstm_1" for a layer of this class among those before it, counted in
    `counts` (class -> number so far); malloc'ed, NULL if there is no memory. */
 char *cg_keras_path(json_t *counts, const char *base, const json_t *layer);
-/* Fills reader->shared for a whole model. */
-cellgate_status cg_keras_find_shared(cg_keras_reader *reader,
-                                     const json_t *model,
+
+typedef cellgate_status (*cg_keras_layer_visitor)(void *context,
+                                                  const json_t *layer,
+                                                  const char *path, int depth,
+                                                  cellgate_error *error);
+/* Visits the layers of the model at `path` ("" at the top), `depth` models
+   deep, in order; not those of models in it. */
+cellgate_status cg_keras_visit_layers(const json_t *model, const char *path,
+                                      int depth, cg_keras_layer_visitor visit,
+                                      void *context, cellgate_error *error);
+
+/* Fills `shared` for a whole model: "id" of a layer in several places -> the
+   path of the first. */
+cellgate_status cg_keras_find_shared(json_t *shared, const json_t *model,
                                      cellgate_error *error);
 /* The path under which a layer's weights were saved. */
-const char *cg_keras_saved_path(const cg_keras_reader *reader,
-                                const json_t *layer, const char *path);
+const char *cg_keras_saved_path(const json_t *shared, const json_t *layer,
+                                const char *path);
+
+/* ---- keras_weights.c --------------------------------------------------- */
+
 /*
- * Fills weights[0..] of a node from PATH/SUFFIX/vars/0.. : as many as the node
- * has according to cg_node_weight() for slots `first` to `first` + count - 1.
+ * Fills weights[0..] of a node with those that the layer has in group SUFFIX
+ * ("/cell", or "" for its own): as many as the node has according to
+ * cg_node_weight() for slots `first` to `first` + count - 1.
  */
 cellgate_status cg_keras_load(const cg_keras_layer *layer, const char *suffix,
                               const cg_node *node, size_t first, size_t count,

@@ -62,8 +62,9 @@ static cellgate_status read_wrapped(const cg_keras_layer *outer,
     status = cg_keras_layer_init(&inner, json, 0, 1, outer->name, error);
     if (status == CELLGATE_OK)
         status = cg_keras_read_recurrent(&inner, suffix, layer, error);
-    /* Keras forces this on both layers, whatever they say. */
-    if (status == CELLGATE_OK)
+    /* Keras forces this on both layers, whatever they say; before it was part
+       of TensorFlow, Keras did not know it. */
+    if (status == CELLGATE_OK && !cg_keras_before_tensorflow(outer->reader))
         layer->zero_masked = layer->sequences;
     return status;
 }

@@ -38,6 +38,8 @@ static const struct {
     { "LSTM", "LSTMCell", "lstm_cell", CG_LSTM },
     { "GRU", "GRUCell", "gru_cell", CG_GRU },
     { "SimpleRNN", "SimpleRNNCell", "simple_rnn_cell", CG_SIMPLE_RNN },
+    { "CuDNNLSTM", "LSTMCell", "lstm_cell", CG_LSTM },
+    { "CuDNNGRU", "GRUCell", "gru_cell", CG_GRU },
 };
 
 #define CLASS_COUNT (sizeof classes / sizeof classes[0])
@@ -82,6 +84,7 @@ static cellgate_status read_cell(const cg_keras_layer *layer, cg_kind kind,
                                  const char *suffix, cg_keras_cell *cell,
                                  cellgate_error *error)
 {
+    const char *gate = NULL;
     cellgate_status status;
 
     *cell = (cg_keras_cell){ .kind = kind, .gate.kind = CELLGATE_LINEAR };
@@ -96,10 +99,13 @@ static cellgate_status read_cell(const cg_keras_layer *layer, cg_kind kind,
         status = get_activation(layer, "activation", "tanh", &cell->activation,
                                 error);
     if (status == CELLGATE_OK && kind != CG_SIMPLE_RNN)
-        status = get_activation(layer, "recurrent_activation", "sigmoid",
+        status = cg_keras_default_gate(layer, &gate, error);
+    if (status == CELLGATE_OK && kind != CG_SIMPLE_RNN)
+        status = get_activation(layer, "recurrent_activation", gate,
                                 &cell->gate, error);
     if (status == CELLGATE_OK && kind == CG_GRU)
-        status = cg_keras_get_flag(layer, "reset_after", true,
+        status = cg_keras_get_flag(layer, "reset_after",
+                                   cg_keras_default_reset_after(layer),
                                    &cell->reset_after, error);
     return status;
 }

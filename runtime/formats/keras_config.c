@@ -220,60 +220,7 @@ static cellgate_status read_json(const cg_source *source, zip_t *zip,
     return status;
 }
 
-static cellgate_status read_version(const json_t *metadata,
-                                    const char **version, int *major,
-                                    cellgate_error *error)
-{
-    *version = json_string_value(json_object_get(metadata, "keras_version"));
-    if (*version == NULL)
-        return cellgate_fail(error, CELLGATE_BAD_FILE,
-                             "metadata.json does not say the keras_version");
-    *major = atoi(*version);
-    if (*major == 2 || *major == 3)
-        return CELLGATE_OK;
-    return cellgate_fail(error, CELLGATE_UNSUPPORTED,
-                         "the file is of Keras %.20s; versions 2 (2.13 and "
-                         "later) and 3 are supported",
-                         *version);
-}
-
 /* ---- Reading ------------------------------------------------------------- */
-
-static void reader_finish(cg_keras_reader *reader)
-{
-    cg_h5_close(reader->h5);
-    json_decref(reader->loaded);
-    json_decref(reader->shared);
-    json_decref(reader->names);
-    free(reader->weights);
-    free(reader->shapes);
-    free(reader->claimed);
-    free(reader->declared);
-    cellgate_model_destroy(reader->model);
-}
-
-static cellgate_status build(cg_keras_reader *reader, const json_t *config,
-                             const member *weights, cellgate_error *error)
-{
-    cellgate_status status;
-
-    reader->loaded = json_object();
-    reader->shared = json_object();
-    reader->names = json_object();
-    if (reader->loaded == NULL || reader->shared == NULL ||
-        reader->names == NULL)
-        return cellgate_fail(error, CELLGATE_NO_MEMORY,
-                             "out of memory while reading the model");
-    status = cg_keras_find_shared(reader, config, error);
-    if (status == CELLGATE_OK)
-        status = cg_h5_open(weights->bytes, weights->size, "model.weights.h5",
-                            &reader->h5, error);
-    if (status == CELLGATE_OK)
-        status = cg_keras_build_top(reader, config, error);
-    if (status == CELLGATE_OK)
-        status = cg_model_finish(reader->model, error);
-    return status;
-}
 
 static cellgate_status read_parts(const cg_source *source, zip_t *zip,
                                   json_t **metadata, json_t **config,
@@ -291,28 +238,40 @@ static cellgate_status read_parts(const cg_source *source, zip_t *zip,
     return status;
 }
 
+static cellgate_status assemble(const cg_source *source, const json_t *metadata,
+                                json_t *config, const member *weights,
+                                cellgate_model **model, cellgate_error *error)
+{
+    const cg_keras_file file = { .path = source->path,
+                                 .version = json_string_value(json_object_get(
+                                     metadata, "keras_version")),
+                                 .config = config,
+                                 .weights_name = "model.weights.h5",
+                                 .weights_size = weights->size };
+    cg_h5 *h5 = NULL;
+    cellgate_status status;
+
+    if (file.version == NULL)
+        return cellgate_fail(error, CELLGATE_BAD_FILE,
+                             "metadata.json does not say the keras_version");
+    status = cg_h5_open(weights->bytes, weights->size, file.weights_name, &h5,
+                        error);
+    if (status == CELLGATE_OK)
+        status = cg_keras_assemble(&file, h5, model, error);
+    cg_h5_close(h5);
+    return status;
+}
+
 static cellgate_status read_keras(const cg_source *source, zip_t *zip,
                                   cellgate_model **model, cellgate_error *error)
 {
-    cg_keras_reader reader = { 0 };
     json_t *metadata = NULL, *config = NULL;
     member weights = { 0 };
-    const char *version = NULL;
     cellgate_status status =
         read_parts(source, zip, &metadata, &config, &weights, error);
 
     if (status == CELLGATE_OK)
-        status = read_version(metadata, &version, &reader.keras_major, error);
-    if (status == CELLGATE_OK)
-        status = cg_model_create(source->path, "keras", version, &reader.model,
-                                 error);
-    if (status == CELLGATE_OK)
-        status = build(&reader, config, &weights, error);
-    if (status == CELLGATE_OK) {
-        *model = reader.model;
-        reader.model = NULL;
-    }
-    reader_finish(&reader);
+        status = assemble(source, metadata, config, &weights, model, error);
     json_decref(metadata);
     json_decref(config);
     free(weights.bytes);

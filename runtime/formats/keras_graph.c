@@ -48,7 +48,7 @@ cellgate_status cg_keras_init_layer(cg_keras_graph *graph, size_t number,
                 : cg_keras_path(graph->path_counts, graph->base, json);
     if (*path == NULL)
         return no_memory(error);
-    layer->path = cg_keras_saved_path(layer->reader, json, *path);
+    layer->path = cg_keras_saved_path(layer->reader->shared, json, *path);
     if (json_object_get(graph->index, layer->name) != NULL)
         return cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
                              "another layer has the same name");

@@ -235,7 +235,7 @@ static cellgate_status build_time_distributed(cg_keras_call *call,
     if (status != CELLGATE_OK)
         return status;
     (void)snprintf(path, sizeof path, "%s/layer", outer->path);
-    inner.path = cg_keras_saved_path(outer->reader, json, path);
+    inner.path = cg_keras_saved_path(outer->reader->shared, json, path);
     mask = call->inputs.items[0].mask;
     call->layer = &inner;
     call->extra_axes++;
@@ -311,6 +311,8 @@ static const cg_keras_class classes[] = {
     { "ConvertToTensor", build_identity, no_options, CG_KERAS_OPERATION },
     { "Cropping1D", cg_keras_build_cropping, cropping_options,
       CG_KERAS_PER_STEP },
+    { "CuDNNGRU", cg_keras_build_recurrent, cg_keras_gru_options, 0 },
+    { "CuDNNLSTM", cg_keras_build_recurrent, cg_keras_lstm_options, 0 },
     { "Dense", build_dense, dense_options, CG_KERAS_PER_STEP },
     { "Dot", cg_keras_build_dot, dot_options, 0 },
     { "Dropout", build_identity, dropout_options, CG_KERAS_PER_STEP },
@@ -469,10 +471,16 @@ cellgate_status cg_keras_layer_init(cg_keras_layer *layer, const json_t *json,
                              index + 1, count);
     set_place(layer, index, count, model);
     layer->class = cg_keras_find_class(json);
+    if (layer->class == NULL && is_from_keras(json) &&
+        cg_keras_class_advice(layer->class_name) != NULL)
+        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer, "%s",
+                             cg_keras_class_advice(layer->class_name));
     if (layer->class == NULL && is_from_keras(json))
-        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
-                             "this kind of layer is not supported; %s",
-                             advice_on(layer->class_name));
+        return cg_keras_fail(
+            error, CELLGATE_UNSUPPORTED, layer,
+            "this kind of layer%s is not supported; %s",
+            json_object_get(json, "module") == NULL ? ", or your own," : "",
+            advice_on(layer->class_name));
     if (layer->class == NULL)
         return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
                              "a custom layer, whose code is not in the file; "

@@ -37,7 +37,7 @@ static void strangers_are_told_the_way_out(void **state)
 {
     (void)state;
     assert_bytes_refused("a.h5", "\211HDF\r\n\032\n and more",
-                         CELLGATE_UNSUPPORTED, "legacy Keras HDF5 file");
+                         CELLGATE_BAD_FILE, "not a valid HDF5 file");
     assert_bytes_refused("a.pkl", "\200\004\225 and more", CELLGATE_UNSUPPORTED,
                          "a Python pickle: reading one can run any code");
     assert_bytes_refused("a.tflite", "\034\0\0\0TFL3 and more",
@@ -49,7 +49,8 @@ static void strangers_are_told_the_way_out(void **state)
     assert_bytes_refused("b.onnx", "\010\011\102\002\020\022 and more",
                          CELLGATE_UNSUPPORTED, "an ONNX file");
     assert_bytes_refused("a.txt", "some text of no use", CELLGATE_BAD_FILE,
-                         "neither a Keras 3 .keras file nor a native");
+                         "neither a Keras file (.keras, .h5, or the "
+                         ".json of an architecture) nor a native");
     assert_bytes_refused("a.bin", "\010", CELLGATE_BAD_FILE, "neither");
     assert_bytes_refused("a.empty", "", CELLGATE_BAD_FILE, "the file is empty");
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The acceptance test of reading and running: every model that Keras wrote
- * into tests/fixtures/keras computes what Keras computed in float64, within
- * 1e-5 of the largest magnitude of the output: on the host ops and on the
- * kernel levels of the CPU plugin (scalar, avx2, and the best one here), from
- * the .keras file and from the native file made of it.
+ * into tests/fixtures/keras, and Keras 2 into tf_keras beside it, computes what
+ * Keras computed in float64, within 1e-5 of the largest magnitude of the
+ * output: on the host ops and on the kernel levels of the CPU plugin (scalar,
+ * avx2, and the best one here), from each file that holds it and from the
+ * native file made of that.
  */
 #include "config.h"
 
@@ -60,7 +61,7 @@ static size_t elements(const cellgate_tensor *tensor)
 typedef struct fixture {
     const char *name;
     const char *device; /* "host", "scalar", "avx2", "best" */
-    const char *file;   /* "keras" or "native" */
+    const char *file;   /* its ending, or "native" */
     const cellgate_arrays *arrays;
     const cellgate_model *model;
     cellgate_session *session;
@@ -214,35 +215,54 @@ static void run_native(fixture *of, const char *path)
     unlink(native);
 }
 
+/* The forms in which a fixture may be there; all of them are run. */
+static const char *const endings[] = { ".keras", ".h5", ".weights.h5" };
+
+static void run_file(const fixture *made, const char *folder,
+                     const char *ending)
+{
+    fixture of = *made;
+    char path[1024];
+
+    snprintf(path, sizeof path, "%s/%s%s", folder, of.name, ending);
+    if (access(path, F_OK) != 0)
+        return;
+    of.file = ending;
+    run_model(&of, path);
+    run_native(&of, path);
+    models++;
+}
+
 static void run_fixture(const char *folder, const char *name)
 {
-    fixture of = { .name = name, .file = "keras" };
+    fixture of = { .name = name };
     cellgate_error error = CELLGATE_ERROR_INIT;
     cellgate_arrays *arrays;
+    const int before = models;
     char path[1024];
 
     snprintf(path, sizeof path, "%s/%s.npz", folder, name);
     if (cellgate_arrays_read(path, &arrays, &error) != CELLGATE_OK)
         fail_msg("%s", error.text);
     of.arrays = arrays;
-    snprintf(path, sizeof path, "%s/%s.keras", folder, name);
-    run_model(&of, path);
-    run_native(&of, path);
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
+        run_file(&of, folder, endings[i]);
+    if (models == before)
+        fail_msg("%s/%s: no model file is there", folder, name);
     cellgate_arrays_destroy(arrays);
-    models++;
 }
 
 /* ---- All of them ------------------------------------------------------- */
 
-static void keras_models_agree_with_keras(void **state)
+static void run_folder(const char *name, int least)
 {
     const char *srcdir = getenv("srcdir");
+    const int before = models;
     char folder[256], line[512];
     FILE *manifest;
 
-    (void)state;
-    snprintf(folder, sizeof folder, "%s/tests/fixtures/keras",
-             srcdir != NULL ? srcdir : ".");
+    snprintf(folder, sizeof folder, "%s/tests/fixtures/%s",
+             srcdir != NULL ? srcdir : ".", name);
     snprintf(line, sizeof line, "%s/MANIFEST", folder);
     manifest = fopen(line, "r");
     assert_non_null(manifest);
@@ -256,11 +276,29 @@ static void keras_models_agree_with_keras(void **state)
         run_fixture(folder, line);
     }
     fclose(manifest);
-    print_message("%d models, %d outputs compared; the worst is off by %.3g "
-                  "of the tolerance of %g%s\n",
-                  models, comparisons, worst, TOLERANCE,
+    print_message("%s: %d models, %d outputs compared so far; the worst is "
+                  "off by %.3g of the tolerance of %g%s\n",
+                  name, models - before, comparisons, worst, TOLERANCE,
                   has_avx2() ? "" : "; there is no avx2 level here");
-    assert_true(models >= 15);
+    assert_true(models - before >= least);
+}
+
+static void models_of_keras_3_agree(void **state)
+{
+    (void)state;
+    run_folder("keras", 15);
+}
+
+static void models_of_tf_keras_agree(void **state)
+{
+    (void)state;
+    run_folder("tf_keras", 40);
+}
+
+static void models_of_old_keras_agree(void **state)
+{
+    (void)state;
+    run_folder("keras_old", 15);
 }
 
 static int open_runtime(void **state)
@@ -280,7 +318,9 @@ static int close_runtime(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keras_models_agree_with_keras),
+        cmocka_unit_test(models_of_keras_3_agree),
+        cmocka_unit_test(models_of_tf_keras_agree),
+        cmocka_unit_test(models_of_old_keras_agree),
     };
 
     return cmocka_run_group_tests(tests, open_runtime, close_runtime);
