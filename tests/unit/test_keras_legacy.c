@@ -69,6 +69,16 @@ static void what_keras_2_can_hold_is_named(void **state)
                    "own, is not supported");
 }
 
+/* Files of TensorFlow 1 and 2 say the same version; their defaults differ. */
+static void a_default_that_cannot_be_known(void **state)
+{
+    (void)state;
+    assert_refused(fixture("keras_old/refused_tf1.15.5_absent.h5"),
+                   "(LSTM): the file does not say its 'recurrent_activation', "
+                   "which in Keras 2.2.4-tf is hard_sigmoid under TensorFlow 1 "
+                   "and sigmoid under 2");
+}
+
 static void broken_files_are_refused(void **state)
 {
     FILE *manifest = fopen(fixture("h5_broken/MANIFEST"), "r");
@@ -268,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_keras_2_can_hold_is_named),
+        cmocka_unit_test(a_default_that_cannot_be_known),
         cmocka_unit_test(broken_files_are_refused),
         cmocka_unit_test(cut_files_are_refused),
         cmocka_unit_test(weights_find_their_architecture),
