@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "runtime/schedule/queue.h"
+
+/* A thread, and the lane that it works on. */
+typedef struct server {
+    cg_queue *queue;
+    pthread_t thread;
+    const void *lane;
+} server;
+
+struct cg_queue {
+    const cg_clock *clock;
+    pthread_mutex_t mutex;  /* of all below */
+    pthread_cond_t changed; /* a job came or ended, or the queue ends */
+    cg_queue_job *first, **last;
+    size_t waiting, limit;
+    bool ending;
+    unsigned started, wanted;
+    server servers[];
+};
+
+/* ---- Which job is next
+ * ------------------------------------------------------------ */
+
+static bool lane_is_busy(const cg_queue *queue, const void *lane)
+{
+    for (unsigned at = 0; lane != NULL && at < queue->started; at++)
+        if (queue->servers[at].lane == lane)
+            return true;
+    return false;
+}
+
+/* Removes *link from the queue. */
+static cg_queue_job *take(cg_queue *queue, cg_queue_job **link)
+{
+    cg_queue_job *job = *link;
+
+    *link = job->next;
+    if (queue->last == &job->next)
+        queue->last = link;
+    queue->waiting--;
+    return job;
+}
+
+static void end_job(cg_queue *queue, cg_queue_job *job, cg_job_state state)
+{
+    job->state = state;
+    pthread_cond_broadcast(&queue->changed);
+}
+
+/* Jobs whose deadline has passed end where they stand. */
+static void drop_late(cg_queue *queue)
+{
+    cg_queue_job **link = &queue->first;
+    double now = 0;
+
+    while (*link != NULL) {
+        if ((*link)->deadline > 0 && now == 0)
+            now = cg_now(queue->clock);
+        if ((*link)->deadline > 0 && now > (*link)->deadline)
+            end_job(queue, take(queue, link), CG_JOB_LATE);
+        else
+            link = &(*link)->next;
+    }
+}
+
+/* The first whose lane is free; NULL: none. A lane's later jobs stand behind
+   its earlier ones, so their order is kept. */
+static cg_queue_job *next_job(cg_queue *queue)
+{
+    drop_late(queue);
+    for (cg_queue_job **link = &queue->first; *link != NULL;
+         link = &(*link)->next)
+        if (!lane_is_busy(queue, (*link)->lane))
+            return take(queue, link);
+    return NULL;
+}
+
+/* ---- Threads
+ * ----------------------------------------------------------------------- */
+
+static void *serve(void *argument)
+{
+    server *self = argument;
+    cg_queue *queue = self->queue;
+
+    pthread_mutex_lock(&queue->mutex);
+    while (!queue->ending) {
+        cg_queue_job *job = next_job(queue);
+
+        if (job == NULL) {
+            pthread_cond_wait(&queue->changed, &queue->mutex);
+            continue;
+        }
+        job->state = CG_JOB_RUNNING;
+        self->lane = job->lane;
+        pthread_mutex_unlock(&queue->mutex);
+        job->work(job);
+        pthread_mutex_lock(&queue->mutex);
+        self->lane = NULL;
+        end_job(queue, job, CG_JOB_DONE);
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    return NULL;
+}
+
+/* With every signal blocked: they are the application's. */
+static bool start_one(cg_queue *queue)
+{
+    server *new = &queue->servers[queue->started];
+    sigset_t all, before;
+    bool started;
+
+    new->queue = queue;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    started = pthread_create(&new->thread, NULL, serve, new) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    queue->started += started;
+    return started;
+}
+
+/* ---- The queue
+ * ------------------------------------------------------------------------ */
+
+cellgate_status cg_queue_create(unsigned threads, size_t limit,
+                                const cg_clock *clock, cg_queue **queue,
+                                cellgate_error *error)
+{
+    cg_queue *made = calloc(1, sizeof *made + threads * sizeof(server));
+    pthread_condattr_t monotonic;
+
+    if (made == NULL)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "no memory for a queue of requests");
+    made->clock = clock;
+    made->wanted = threads;
+    made->limit = limit;
+    made->last = &made->first;
+    pthread_mutex_init(&made->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&made->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    *queue = made;
+    return CELLGATE_OK;
+}
+
+void cg_queue_destroy(cg_queue *queue)
+{
+    if (queue == NULL)
+        return;
+    pthread_mutex_lock(&queue->mutex);
+    queue->ending = true;
+    while (queue->first != NULL)
+        end_job(queue, take(queue, &queue->first), CG_JOB_CANCELLED);
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->mutex);
+    for (unsigned at = 0; at < queue->started; at++)
+        pthread_join(queue->servers[at].thread, NULL);
+    pthread_cond_destroy(&queue->changed);
+    pthread_mutex_destroy(&queue->mutex);
+    free(queue);
+}
+
+cellgate_status cg_queue_put(cg_queue *queue, cg_queue_job *job,
+                             cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+
+    pthread_mutex_lock(&queue->mutex);
+    drop_late(queue);
+    if (queue->started < queue->wanted && !start_one(queue) &&
+        queue->started == 0)
+        status = cellgate_fail(error, CELLGATE_NO_MEMORY,
+                               "no thread for queued requests");
+    else if (queue->waiting >= queue->limit)
+        status = cellgate_fail(error, CELLGATE_BUSY,
+                               "%zu requests wait already, which is the limit; "
+                               "wait for some of them",
+                               queue->waiting);
+    if (status == CELLGATE_OK) {
+        job->state = CG_JOB_QUEUED;
+        job->next = NULL;
+        *queue->last = job;
+        queue->last = &job->next;
+        queue->waiting++;
+        pthread_cond_broadcast(&queue->changed);
+    }
+    pthread_mutex_unlock(&queue->mutex);
+    return status;
+}
+
+static bool has_ended(const cg_queue_job *job)
+{
+    return job->state != CG_JOB_QUEUED && job->state != CG_JOB_RUNNING;
+}
+
+static struct timespec from_now(double seconds)
+{
+    struct timespec end;
+
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += (time_t)seconds;
+    end.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
+    if (end.tv_nsec >= 1000000000) {
+        end.tv_sec++;
+        end.tv_nsec -= 1000000000;
+    }
+    return end;
+}
+
+cg_job_state cg_queue_wait(cg_queue *queue, cg_queue_job *job, double seconds)
+{
+    const struct timespec end = from_now(seconds > 0 ? seconds : 0);
+    cg_job_state state;
+    int passed = 0;
+
+    pthread_mutex_lock(&queue->mutex);
+    while (!has_ended(job) && passed != ETIMEDOUT)
+        if (seconds < 0)
+            pthread_cond_wait(&queue->changed, &queue->mutex);
+        else
+            passed =
+                pthread_cond_timedwait(&queue->changed, &queue->mutex, &end);
+    state = job->state;
+    pthread_mutex_unlock(&queue->mutex);
+    return state;
+}
+
+cg_job_state cg_queue_cancel(cg_queue *queue, cg_queue_job *job)
+{
+    cg_job_state state;
+
+    pthread_mutex_lock(&queue->mutex);
+    for (cg_queue_job **link = &queue->first;
+         job->state == CG_JOB_QUEUED && *link != NULL; link = &(*link)->next)
+        if (*link == job) {
+            end_job(queue, take(queue, link), CG_JOB_CANCELLED);
+            break;
+        }
+    state = job->state;
+    pthread_mutex_unlock(&queue->mutex);
+    return state;
+}
