@@ -414,6 +414,47 @@ CELLGATE_API cellgate_status
 cellgate_session_variant_get(const cellgate_session *session, size_t index,
                              cellgate_variant_info *info);
 
+/* ---- Queued requests ----------------------------------------------------- */
+
+/*
+ * A request that was submitted. Requests of a session are begun in the order in
+ * which they come, as many at once as its devices are worth; those of one
+ * stream one after the other, in their order. [scheduler] queue says how many
+ * may wait.
+ */
+typedef struct cellgate_ticket cellgate_ticket;
+
+typedef struct cellgate_submission {
+    size_t struct_size;
+    double deadline; /* seconds from now by which it has to begin; 0: none */
+} cellgate_submission;
+
+/*
+ * Queues a request, whose struct is copied; all that it points to, with the
+ * arrays of inputs and outputs, stays the application's, untouched by it until
+ * the request has ended. `options` may be NULL. The caller ends the ticket with
+ * cellgate_ticket_destroy(), before the session. BUSY: as many wait as may.
+ */
+CELLGATE_API cellgate_status cellgate_submit(
+    cellgate_session *session, const cellgate_request *request,
+    const cellgate_submission *options, cellgate_ticket **ticket,
+    cellgate_error *error);
+/*
+ * Waits until the request has ended, at most `seconds` (negative: for good),
+ * and returns what cellgate_run() would have. BUSY: it has not ended yet.
+ * CANCELLED: by cellgate_cancel(). TIMEOUT with its deadline in the text: it
+ * did not begin in time. Any number of calls.
+ */
+CELLGATE_API cellgate_status cellgate_wait(cellgate_ticket *ticket,
+                                           double seconds,
+                                           cellgate_report *report,
+                                           cellgate_error *error);
+/* Takes back a request that has not begun. OK: it will not run. BUSY: it runs,
+   and goes on. END: it has ended. */
+CELLGATE_API cellgate_status cellgate_cancel(cellgate_ticket *ticket);
+/* Waits for a request that runs; cancels one that does not. NULL is allowed. */
+CELLGATE_API void cellgate_ticket_destroy(cellgate_ticket *ticket);
+
 /* ---- Calibration -------------------------------------------------------- */
 
 /* What to measure; zero and NULL are the defaults. */

@@ -39,7 +39,8 @@ extern "C" {
     X(DEVICE_MEMORY, 16, "out of device memory")                               \
     X(TIMEOUT, 17, "time limit exceeded")                                      \
     X(FORKED, 18, "not usable in a child process after fork()")                \
-    X(INTERNAL, 19, "internal error")
+    X(INTERNAL, 19, "internal error")                                          \
+    X(CANCELLED, 20, "cancelled")
 
 typedef enum cellgate_status {
 #define CELLGATE_STATUS_ENUM(name, value, text) CELLGATE_##name = (value),

@@ -70,6 +70,7 @@ typedef struct cg_config {
     cg_fallback fallback;
     double watchdog;  /* seconds a device run may take; 0: no limit */
     uint32_t threads; /* thread budget of the host's cores; 0: all of them */
+    uint32_t queue;   /* submitted requests that may wait */
     bool measured;    /* choose by what was measured */
     cg_aim objective;
     cg_arrivals regime;

@@ -120,6 +120,7 @@ void cellgate_session_destroy(cellgate_session *session)
     /* In a child after fork() nothing of a device may be touched. */
     if (session == NULL || cg_process_check(NULL) != CELLGATE_OK)
         return;
+    cg_queue_destroy(session->queue);
     freed = cg_router_destroy(session->router);
     for (size_t at = 0; at < session->candidate_count; at++)
         freed =

@@ -8,6 +8,7 @@
 #ifndef CELLGATE_RUNTIME_SESSION_SESSION_H
 #define CELLGATE_RUNTIME_SESSION_SESSION_H
 
+#include "runtime/schedule/queue.h"
 #include "runtime/session/placement.h"
 #include "runtime/session/route.h"
 
@@ -41,6 +42,7 @@ struct cellgate_session {
     size_t candidate_count;
     size_t primary; /* the one taken when the session was created */
     cg_cost_book *book;
+    cg_queue *queue;        /* NULL: nothing was submitted yet */
     cg_router *router;      /* NULL: every request goes to the primary one */
     cellgate_session *next; /* among those that a hung run keeps from going */
 };
