@@ -206,22 +206,21 @@ static void destroy(cg_keras_source *source)
     free(order);
 }
 
-cellgate_status cg_keras_by_order(cg_h5 *h5, const char *name, const char *root,
-                                  size_t size, const cg_keras_file *file,
+cellgate_status cg_keras_by_order(cg_h5 *h5, const char *root,
+                                  const cg_keras_file *file,
                                   cg_keras_source **source,
                                   cellgate_error *error)
 {
     cg_keras_order *order = calloc(1, sizeof *order);
-    /* As far as datasets may unpack; see cg_h5_check(). */
-    const size_t most = size < (1u << 26) / 20 ? 1u << 24 : size * 5;
     cellgate_status status;
 
     if (order == NULL)
         return no_memory(error);
-    order->source = (cg_keras_source){ name, load, check_end, destroy };
+    order->source =
+        (cg_keras_source){ file->weights_name, load, check_end, destroy };
     order->h5 = h5;
     order->root = root;
-    status = cg_keras_survey_model(file, most, &order->survey, error);
+    status = cg_keras_survey_model(file, &order->survey, error);
     if (status == CELLGATE_OK)
         status = read_groups(order, error);
     if (status == CELLGATE_OK)

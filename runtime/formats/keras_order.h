@@ -58,9 +58,6 @@ cellgate_status cg_keras_dataset_shape(const cg_keras_order *order,
 cellgate_status cg_keras_match_groups(cg_keras_order *order,
                                       const cg_keras_file *file,
                                       cellgate_error *error);
-/* NULL: no layer asks for weights in that group. */
-const cg_keras_asked *cg_keras_find_asked(const cg_keras_survey *survey,
-                                          const char *group);
 
 /* ---- keras_order_data.c: datasets to weights ---------------------------- */
 

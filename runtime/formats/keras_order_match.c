@@ -7,32 +7,6 @@
 
 /* ---- What a layer asks for ----------------------------------------------- */
 
-/* The first item whose group is not before `text`. */
-static size_t lower_bound(const cg_keras_survey *survey, const char *text)
-{
-    size_t low = 0, high = survey->count;
-
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-
-        if (strcmp(survey->items[middle].group, text) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-const cg_keras_asked *cg_keras_find_asked(const cg_keras_survey *survey,
-                                          const char *group)
-{
-    const size_t at = lower_bound(survey, group);
-
-    return at < survey->count && strcmp(survey->items[at].group, group) == 0
-               ? &survey->items[at]
-               : NULL;
-}
-
 /* A group of the file while its layers are gone through: what they ask for, in
    the order in which they do. */
 typedef struct matching {
@@ -78,7 +52,8 @@ static void add_members(matching *to, const char *path, size_t frozen)
     const cg_keras_survey *survey = &to->order->survey;
     const size_t length = strlen(path), begin = to->count;
 
-    for (size_t i = lower_bound(survey, path); i < survey->count; i++) {
+    for (size_t i = cg_keras_first_asked(survey, path); i < survey->count;
+         i++) {
         cg_keras_asked *asked = &survey->items[i];
 
         /* Paths have no character before the slash. */

@@ -135,9 +135,8 @@ static cellgate_status open_weights(const cg_keras_file *file, cg_h5 *h5,
 
     if (status != CELLGATE_OK)
         return status;
-    return by_order ? cg_keras_by_order(h5, file->weights_name, root,
-                                        file->weights_size, file, source, error)
-                    : cg_keras_by_path(h5, file->weights_name, source, error);
+    return by_order ? cg_keras_by_order(h5, root, file, source, error)
+                    : cg_keras_by_path(h5, file, source, error);
 }
 
 cellgate_status cg_keras_assemble(const cg_keras_file *file, cg_h5 *h5,

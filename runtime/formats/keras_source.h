@@ -48,13 +48,13 @@ cellgate_status cg_keras_new_data(const cg_keras_wanted *wanted,
 size_t cg_keras_elements(const cg_weight *weight);
 
 /* `h5` stays the caller's, open until the source is destroyed. */
-cellgate_status cg_keras_by_path(cg_h5 *h5, const char *name,
+cellgate_status cg_keras_by_path(cg_h5 *h5, const cg_keras_file *file,
                                  cg_keras_source **source,
                                  cellgate_error *error);
-/* `root` is the group that the layers' groups are in: "model_weights", or "";
-   `size` is the file's. */
-cellgate_status cg_keras_by_order(cg_h5 *h5, const char *name, const char *root,
-                                  size_t size, const cg_keras_file *file,
+/* `root` is the group that the layers' groups are in: "model_weights", or "".
+ */
+cellgate_status cg_keras_by_order(cg_h5 *h5, const char *root,
+                                  const cg_keras_file *file,
                                   cg_keras_source **source,
                                   cellgate_error *error);
 
@@ -77,11 +77,17 @@ typedef struct cg_keras_survey {
 
 /*
  * Builds the model of the file once without weights. BAD_FILE: it asks for more
- * than `most` numbers, which no file of that size can hold.
+ * numbers than a file of that size can hold.
  */
-cellgate_status cg_keras_survey_model(const cg_keras_file *file, size_t most,
+cellgate_status cg_keras_survey_model(const cg_keras_file *file,
                                       cg_keras_survey *survey,
                                       cellgate_error *error);
 void cg_keras_survey_finish(cg_keras_survey *survey);
+
+/* Number of the first item whose group is not before `text`. */
+size_t cg_keras_first_asked(const cg_keras_survey *survey, const char *text);
+/* NULL: no layer asks for weights in that group. */
+const cg_keras_asked *cg_keras_find_asked(const cg_keras_survey *survey,
+                                          const char *group);
 
 #endif

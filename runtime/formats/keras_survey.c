@@ -95,14 +95,16 @@ static int compare_groups(const void *a, const void *b)
     return strcmp(one->group, other->group);
 }
 
-cellgate_status cg_keras_survey_model(const cg_keras_file *file, size_t most,
+cellgate_status cg_keras_survey_model(const cg_keras_file *file,
                                       cg_keras_survey *survey,
                                       cellgate_error *error)
 {
+    /* Datasets may unpack so far: see cg_h5_check(). */
+    const size_t size = file->weights_size;
     surveyor to = { .source = { file->weights_name, load, check_end, NULL },
                     .survey = survey,
                     .index = json_object(),
-                    .left = most };
+                    .left = size < (1u << 26) / 20 ? 1u << 24 : size * 5 };
     cellgate_model *model = NULL;
     cellgate_status status;
 
@@ -128,4 +130,29 @@ void cg_keras_survey_finish(cg_keras_survey *survey)
         free(survey->items[i].group);
     free(survey->items);
     *survey = (cg_keras_survey){ 0 };
+}
+
+size_t cg_keras_first_asked(const cg_keras_survey *survey, const char *text)
+{
+    size_t low = 0, high = survey->count;
+
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+
+        if (strcmp(survey->items[middle].group, text) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const cg_keras_asked *cg_keras_find_asked(const cg_keras_survey *survey,
+                                          const char *group)
+{
+    const size_t at = cg_keras_first_asked(survey, group);
+
+    return at < survey->count && strcmp(survey->items[at].group, group) == 0
+               ? &survey->items[at]
+               : NULL;
 }

@@ -267,6 +267,7 @@ static void no_failing_allocation_leaks(void **state)
     static char paths[][64] = { "tf_keras/nested_frozen.h5",
                                 "keras_old/k1.2.2_bidirectional.h5",
                                 "tf_keras/cudnn_bidirectional.h5",
+                                "keras_old/tf2.13.1_nested.keras",
                                 "tf_keras/weights_only.json" };
 
     (void)state;
