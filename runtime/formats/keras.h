@@ -17,6 +17,10 @@
  *   keras_recurrent.c   LSTM, GRU, SimpleRNN, RNN; with keras_cells.c and
  *                       keras_bidirectional.c
  *   keras_attention.c   Attention, AdditiveAttention
+ *   keras_conv.c        Conv1D and pooling
+ *   keras_normalize.c   normalisation, rescaling, PReLU; keras_softmax.c
+ *   keras_time.c        TimeDistributed
+ *   keras_axes.c        axes and arrays of numbers in configurations
  *   keras_activation.c  activations by name and as objects
  *   keras_emit.c        adding nodes and values to the model
  *   keras_claim.c       numbers or ids: the dtypes of values
@@ -121,6 +125,9 @@ typedef struct cg_keras_layer {
     const char *path;           /* of its group in the weights: "layers/lstm" */
     const char *prefix; /* of names, for a nested model: "inner/" or "" */
     int depth;          /* models around it */
+    /* Axes between the batch and what the layer takes for the axis after it:
+       as many as there are TimeDistributed around it. */
+    int32_t lead;
 } cg_keras_layer;
 
 /* One call of a layer. */
@@ -131,9 +138,6 @@ typedef struct cg_keras_call {
     cg_keras_list states; /* initial_state= */
     const json_t *args;   /* positional arguments as written, or NULL */
     cg_keras_tensor mask; /* mask=; value is CG_NO_VALUE without one */
-    /* Axes after the batch that count as part of it, as to a layer inside
-       TimeDistributed. */
-    int32_t extra_axes;
     /* mask= of a layer that takes several: one a tensor, likewise */
     cg_keras_list masks;
     bool causal; /* use_causal_mask= */
@@ -160,7 +164,9 @@ struct cg_keras_class {
 #weight "_initializer", #weight "_regularizer", #weight "_constraint"
 
 enum {
-    CG_KERAS_PER_STEP = 1u << 0,  /* TimeDistributed(it) is the same as it */
+    /* Its builder heeds `lead`: TimeDistributed(it) is the same as it, on one
+       more axis */
+    CG_KERAS_PER_STEP = 1u << 0,
     CG_KERAS_MODEL = 1u << 1,     /* holds layers of its own */
     CG_KERAS_OPERATION = 1u << 2, /* an operation, not a layer */
     CG_KERAS_INPUT = 1u << 3,
@@ -276,8 +282,11 @@ cellgate_status cg_keras_build_model(cg_keras_call *call,
 /* ---- keras_activation.c ------------------------------------------------ */
 
 typedef struct cg_keras_activation {
-    bool softmax;
-    cellgate_activation elementwise; /* LINEAR with softmax */
+    /* ACTIVATION; or a node of its own, with `elementwise` LINEAR: SOFTMAX,
+       LOG_SOFTMAX, SPARSEMAX, RELU */
+    cg_kind kind;
+    cellgate_activation elementwise;
+    cg_relu relu; /* of a RELU */
 } cg_keras_activation;
 
 /* From a layer's configuration; null is linear. `absent` names the layer's own
@@ -291,6 +300,90 @@ cellgate_status cg_keras_layer_activation(const cg_keras_layer *layer,
                                           const json_t *json,
                                           cg_keras_activation *activation,
                                           cellgate_error *error);
+
+/*
+ * Adds the node of an activation that is one of its own (`kind` is not
+ * ACTIVATION), or of an elementwise one. The node is called by `suffix`, its
+ * value by `name`.
+ */
+cellgate_status cg_keras_activate(const cg_keras_call *call,
+                                  const cg_keras_activation *activation,
+                                  int32_t input, const char *suffix,
+                                  const char *name, int32_t *value,
+                                  cellgate_error *error);
+
+/* ---- keras_conv.c ------------------------------------------------------ */
+
+cellgate_status cg_keras_build_conv(cg_keras_call *call, cellgate_error *error);
+cellgate_status cg_keras_build_pool(cg_keras_call *call, cellgate_error *error);
+cellgate_status cg_keras_build_global_pool(cg_keras_call *call,
+                                           cellgate_error *error);
+extern const char *const cg_keras_conv_options[];
+extern const char *const cg_keras_pool_options[];
+extern const char *const cg_keras_global_pool_options[];
+
+/* ---- keras_normalize.c, keras_softmax.c -------------------------------- */
+
+cellgate_status cg_keras_build_layer_normalization(cg_keras_call *call,
+                                                   cellgate_error *error);
+cellgate_status cg_keras_build_batch_normalization(cg_keras_call *call,
+                                                   cellgate_error *error);
+cellgate_status cg_keras_build_normalization(cg_keras_call *call,
+                                             cellgate_error *error);
+cellgate_status cg_keras_build_rescaling(cg_keras_call *call,
+                                         cellgate_error *error);
+cellgate_status cg_keras_build_prelu(cg_keras_call *call,
+                                     cellgate_error *error);
+cellgate_status cg_keras_build_softmax(cg_keras_call *call,
+                                       cellgate_error *error);
+extern const char *const cg_keras_layer_normalization_options[];
+extern const char *const cg_keras_batch_normalization_options[];
+extern const char *const cg_keras_normalization_options[];
+extern const char *const cg_keras_rescaling_options[];
+extern const char *const cg_keras_prelu_options[];
+extern const char *const cg_keras_softmax_options[];
+
+/* ---- keras_time.c ------------------------------------------------------ */
+
+cellgate_status cg_keras_build_time_distributed(cg_keras_call *call,
+                                                cellgate_error *error);
+extern const char *const cg_keras_time_distributed_options[];
+/* UNSUPPORTED for a layer inside a TimeDistributed that does not heed it. */
+cellgate_status cg_keras_check_lead(const cg_keras_layer *layer,
+                                    cellgate_error *error);
+
+/* ---- keras_axes.c ------------------------------------------------------ */
+
+/* A list of axes, or a single one, or null for none: in the order of the file,
+   counted as the layer counts them, from 0 for the batch; it has `rank` axes.
+   BAD_FILE: an axis it has not, the batch, or one twice. */
+cellgate_status cg_keras_get_axes(const cg_keras_layer *layer, const char *key,
+                                  int32_t rank, const cg_extents *absent,
+                                  cg_extents *axes, cellgate_error *error);
+/* A size, alone or in a list of its own; `absent` 0: it has to be there. */
+cellgate_status cg_keras_get_one(const cg_keras_layer *layer, const char *key,
+                                 int64_t absent, int64_t *size,
+                                 cellgate_error *error);
+/* data_format: whether features come before steps. */
+cellgate_status cg_keras_features_first(const cg_keras_layer *layer,
+                                        bool *first, cellgate_error *error);
+/* Numbers in lists in lists, as many as the shape says. */
+typedef struct cg_keras_numbers {
+    cg_extents shape; /* of count 0: one number */
+    double *items;    /* malloc'ed */
+} cg_keras_numbers;
+/* *numbers is to be freed (its items) in every case. */
+cellgate_status cg_keras_get_numbers(const cg_keras_layer *layer,
+                                     const char *key, cg_keras_numbers *numbers,
+                                     cellgate_error *error);
+/* The value with its axes in another order, all of them counted. */
+cellgate_status cg_keras_permute(const cg_keras_call *call, int32_t input,
+                                 const cg_extents *order, const char *suffix,
+                                 int32_t *value, cellgate_error *error);
+/* The same, with the last two axes changed for each other. */
+cellgate_status cg_keras_swap(const cg_keras_call *call, int32_t input,
+                              const char *suffix, int32_t *value,
+                              cellgate_error *error);
 
 /* ---- keras_refusals.c -------------------------------------------------- */
 
@@ -456,5 +549,21 @@ const char *cg_keras_saved_path(const json_t *shared, const json_t *layer,
 cellgate_status cg_keras_load(const cg_keras_layer *layer, const char *suffix,
                               const cg_node *node, size_t first, size_t count,
                               cg_weight *weights, cellgate_error *error);
+/*
+ * The same, for a node of that kind, with the shapes in the file: name, rank
+ * and shape of each are set; one without a name is not there. One of rank -1, a
+ * count of what a layer was adapted to, is in the file but is not read.
+ */
+cellgate_status cg_keras_load_shaped(const cg_keras_layer *layer,
+                                     const char *suffix, cg_kind kind,
+                                     cg_weight *weights, size_t count,
+                                     cellgate_error *error);
+/*
+ * Memory for what is computed of a layer's weights, once for all of its calls:
+ * the same for the same `name`. The caller fills it if it is *fresh.
+ */
+cellgate_status cg_keras_derive(const cg_keras_layer *layer, const char *name,
+                                size_t elements, float **data, bool *fresh,
+                                cellgate_error *error);
 
 #endif

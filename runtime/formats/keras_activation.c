@@ -41,15 +41,45 @@ static const cg_activation_name names[] = {
     { "tanh_shrink", { CELLGATE_TANH_SHRINK, 0, 0 } },
 };
 
+/* Those that look at the whole last axis: a node each. */
+static const struct {
+    const char *name;
+    cg_kind kind;
+} rows[] = {
+    { "log_softmax", CG_LOG_SOFTMAX },
+    { "softmax", CG_SOFTMAX },
+    { "sparsemax", CG_SPARSEMAX },
+};
+
+static const struct {
+    const char *name, *reason;
+} refused[] = {
+    { "glu", "it halves the number of features, which the layers behind it do "
+             "not know in Keras either" },
+    { "threshold", "it has two parameters, which its name does not tell" },
+};
+
+static cg_keras_activation linear(void)
+{
+    return (cg_keras_activation){ .kind = CG_ACTIVATION,
+                                  .elementwise.kind = CELLGATE_LINEAR };
+}
+
 static cellgate_status find_name(const cg_keras_layer *layer, const char *name,
                                  cg_keras_activation *activation,
                                  cellgate_error *error)
 {
-    *activation = (cg_keras_activation){ .elementwise.kind = CELLGATE_LINEAR };
-    if (strcmp(name, "softmax") == 0) {
-        activation->softmax = true;
-        return CELLGATE_OK;
-    }
+    *activation = linear();
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(name, rows[i].name) == 0) {
+            activation->kind = rows[i].kind;
+            return CELLGATE_OK;
+        }
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++)
+        if (strcmp(name, refused[i].name) == 0)
+            return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
+                                 "activation '%s' is not supported: %s", name,
+                                 refused[i].reason);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(name, names[i].name) != 0)
             continue;
@@ -60,7 +90,9 @@ static cellgate_status find_name(const cg_keras_layer *layer, const char *name,
         return CELLGATE_OK;
     }
     return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
-                         "activation '%.60s' is not supported", name);
+                         "'%.60s' is not an activation of Keras's own; one of "
+                         "those, by its name, is expected",
+                         name);
 }
 
 /* A layer object as an activation; its numbers are read as a layer's. */
@@ -72,51 +104,68 @@ static cg_keras_layer as_layer(const cg_keras_layer *layer, const json_t *json)
     return inner;
 }
 
-static cellgate_status relu_layer(const cg_keras_layer *relu,
+/* Those of one parameter are activations of every device. */
+static void simplify(cg_keras_activation *activation)
+{
+    const cg_relu *relu = &activation->relu;
+    cellgate_activation *simple = &activation->elementwise;
+
+    activation->kind = CG_ACTIVATION;
+    if (relu->threshold == 0 && relu->slope == 0 && !relu->limited)
+        *simple = (cellgate_activation){ CELLGATE_RELU, 0, 0 };
+    else if (relu->threshold == 0 && relu->slope == 0 && relu->limit == 6.0f)
+        *simple = (cellgate_activation){ CELLGATE_RELU6, 0, 0 };
+    else if (relu->threshold == 0 && !relu->limited)
+        *simple = (cellgate_activation){ CELLGATE_LEAKY_RELU, relu->slope, 0 };
+    else if (relu->slope == 0 && !relu->limited)
+        *simple =
+            (cellgate_activation){ CELLGATE_THRESHOLD, relu->threshold, 0 };
+    else
+        activation->kind = CG_RELU;
+}
+
+static cellgate_status relu_layer(const cg_keras_layer *layer,
                                   cg_keras_activation *activation,
                                   cellgate_error *error)
 {
-    const json_t *limit = json_object_get(relu->config, "max_value");
-    const bool limited = limit != NULL && !json_is_null(limit);
-    float most = 0, slope = 0, threshold = 0;
+    const json_t *limit = json_object_get(layer->config, "max_value");
+    cg_relu relu = { .limited = limit != NULL && !json_is_null(limit) };
     cellgate_status status =
-        cg_keras_get_number(relu, "max_value", 0, &most, error);
+        cg_keras_get_number(layer, "max_value", 0, &relu.limit, error);
 
     if (status == CELLGATE_OK)
-        status = cg_keras_get_number(relu, "negative_slope", 0, &slope, error);
+        status =
+            cg_keras_get_number(layer, "negative_slope", 0, &relu.slope, error);
     if (status == CELLGATE_OK)
-        status = cg_keras_get_number(relu, "threshold", 0, &threshold, error);
+        status =
+            cg_keras_get_number(layer, "threshold", 0, &relu.threshold, error);
     if (status != CELLGATE_OK)
         return status;
-    *activation = (cg_keras_activation){ .elementwise.kind = CELLGATE_RELU };
-    if (threshold == 0 && slope == 0 && limited && most == 6.0f)
-        activation->elementwise.kind = CELLGATE_RELU6;
-    else if (threshold == 0 && slope != 0 && !limited)
-        activation->elementwise =
-            (cellgate_activation){ CELLGATE_LEAKY_RELU, slope, 0 };
-    else if (threshold > 0 && slope == 0 && !limited)
-        activation->elementwise =
-            (cellgate_activation){ CELLGATE_THRESHOLD, threshold, 0 };
-    else if (threshold != 0 || slope != 0 || limited)
-        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, relu,
-                             "ReLU with this max_value, negative_slope and "
-                             "threshold is not supported; one of a max_value "
-                             "of 6, a slope and a threshold is");
+    if (relu.limit < 0 || relu.slope < 0 || relu.threshold < 0)
+        return cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
+                             "max_value, negative_slope and threshold of a "
+                             "ReLU must not be negative");
+    *activation = linear();
+    activation->relu = relu;
+    simplify(activation);
     return CELLGATE_OK;
 }
 
+/* As the activation of a layer, where nothing is transposed. */
 static cellgate_status softmax_layer(const cg_keras_layer *softmax,
                                      cg_keras_activation *activation,
                                      cellgate_error *error)
 {
     const json_t *axis = json_object_get(softmax->config, "axis");
 
-    *activation = (cg_keras_activation){ .softmax = true,
-                                         .elementwise.kind = CELLGATE_LINEAR };
+    *activation = linear();
+    activation->kind = CG_SOFTMAX;
     if (axis == NULL || json_is_null(axis) || json_integer_value(axis) == -1)
         return CELLGATE_OK;
     return cg_keras_fail(error, CELLGATE_UNSUPPORTED, softmax,
-                         "softmax is supported over the last axis (-1) only");
+                         "softmax as an activation is supported over the last "
+                         "axis (-1) only; a Softmax layer of its own may have "
+                         "any");
 }
 
 cellgate_status cg_keras_layer_activation(const cg_keras_layer *layer,
@@ -150,12 +199,17 @@ cellgate_status cg_keras_layer_activation(const cg_keras_layer *layer,
     } else if (strcmp(class_name, "ELU") == 0) {
         made.kind = CELLGATE_ELU;
         status = cg_keras_get_number(&inner, "alpha", 1.0, &made.alpha, error);
+    } else if (strcmp(class_name, "ThresholdedReLU") == 0) {
+        made.kind = CELLGATE_THRESHOLD;
+        status = cg_keras_get_number(&inner, "theta", 1.0, &made.alpha, error);
     } else {
         return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
                              "activation %.60s is not supported", class_name);
     }
-    if (status == CELLGATE_OK)
-        *activation = (cg_keras_activation){ .elementwise = made };
+    if (status == CELLGATE_OK) {
+        *activation = linear();
+        activation->elementwise = made;
+    }
     return status;
 }
 
@@ -207,4 +261,28 @@ cellgate_status cg_keras_get_activation(const cg_keras_layer *layer,
         return from_object(layer, value, activation, error);
     return cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
                          "'%s' must be a name or an object", key);
+}
+
+cellgate_status cg_keras_activate(const cg_keras_call *call,
+                                  const cg_keras_activation *activation,
+                                  int32_t input, const char *suffix,
+                                  const char *name, int32_t *value,
+                                  cellgate_error *error)
+{
+    int32_t output = CG_KERAS_NEW;
+    cg_node node = { .kind = activation->kind,
+                     .inputs = &input,
+                     .input_count = 1,
+                     .outputs = &output,
+                     .output_count = 1 };
+    cellgate_status status;
+
+    if (activation->kind == CG_RELU)
+        node.as.relu = activation->relu;
+    else if (activation->kind == CG_ACTIVATION)
+        node.as.activation = activation->elementwise;
+    status = cg_keras_emit(call, &node, suffix, &name, error);
+    if (status == CELLGATE_OK)
+        *value = output;
+    return status;
 }

@@ -172,6 +172,8 @@ static cellgate_status load(cg_keras_source *source,
     if (asked == NULL || wanted->index >= asked->count)
         return cellgate_fail(error, CELLGATE_BAD_FILE,
                              "%s has no weights for it", source->name);
+    if (weight->rank < 0)
+        return CELLGATE_OK;
     spot = &order->spots[asked - order->survey.items];
     status = cg_keras_order_check(order, spot, wanted, weight, error);
     if (status == CELLGATE_OK)

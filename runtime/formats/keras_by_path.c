@@ -179,6 +179,10 @@ static cellgate_status load(cg_keras_source *source,
 
     if (path == NULL)
         return no_memory(error);
+    if (weight->rank < 0) {
+        free(path);
+        return CELLGATE_OK;
+    }
     status = cg_h5_check(from->h5, path, weight->rank, weight->shape, error);
     if (status == CELLGATE_OK)
         status = cg_keras_new_data(wanted, weight, &data, error);

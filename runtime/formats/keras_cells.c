@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "runtime/formats/keras_recurrent.h"
+#include "runtime/model/kinds.h"
 
 #define CELL_OPTIONS                                                           \
     "units", "activation", "use_bias", "dropout", "recurrent_dropout", "seed", \
@@ -68,12 +69,12 @@ static cellgate_status get_activation(const cg_keras_layer *layer,
     cellgate_status status =
         cg_keras_get_activation(layer, key, absent, &any, error);
 
-    if (status == CELLGATE_OK && any.softmax)
+    if (status == CELLGATE_OK && any.kind != CG_ACTIVATION)
         return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
-                             "softmax as '%s' of a recurrent layer is not "
+                             "%s as '%s' of a recurrent layer is not "
                              "supported; any activation that looks at one "
-                             "number at a time is",
-                             key);
+                             "number at a time and has a name is",
+                             cg_kind_get((int)any.kind)->name, key);
     if (status == CELLGATE_OK)
         *activation = any.elementwise;
     return status;

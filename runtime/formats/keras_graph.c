@@ -36,11 +36,14 @@ cellgate_status cg_keras_init_layer(cg_keras_graph *graph, size_t number,
 
     *layer = (cg_keras_layer){ .reader = graph->model->reader,
                                .prefix = graph->model->prefix,
-                               .depth = graph->model->depth };
+                               .depth = graph->model->depth,
+                               .lead = graph->model->lead };
     if (status == CELLGATE_OK)
         status =
             cg_keras_layer_init(layer, json, number, graph->count,
                                 graph->top ? NULL : graph->model->name, error);
+    if (status == CELLGATE_OK)
+        status = cg_keras_check_lead(layer, error);
     if (status != CELLGATE_OK)
         return status;
     *path = layer->class->flags & CG_KERAS_OPERATION

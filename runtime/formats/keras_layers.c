@@ -111,32 +111,13 @@ static cellgate_status build_masking(cg_keras_call *call, cellgate_error *error)
                : status;
 }
 
-/* Softmax is a node of its own. It makes the call's main value; the node is
-   called by `suffix`. */
-static cellgate_status emit_softmax(cg_keras_call *call, const char *suffix,
-                                    int32_t input, int32_t *value,
-                                    cellgate_error *error)
-{
-    int32_t output = CG_KERAS_NEW;
-    cg_node node = { .kind = CG_SOFTMAX,
-                     .inputs = &input,
-                     .input_count = 1,
-                     .outputs = &output,
-                     .output_count = 1 };
-    cellgate_status status =
-        cg_keras_emit(call, &node, suffix, &(const char *){ "" }, error);
-
-    if (status == CELLGATE_OK)
-        *value = output;
-    return status;
-}
-
 static cellgate_status build_dense(cg_keras_call *call, cellgate_error *error)
 {
     const cg_keras_layer *layer = call->layer;
     cg_weight weights[2];
     int32_t output = CG_KERAS_NEW;
     cg_keras_activation activation;
+    bool apart;
     cg_keras_tensor x = { 0 };
     cg_node node = { .kind = CG_DENSE,
                      .inputs = &x.value,
@@ -165,11 +146,14 @@ static cellgate_status build_dense(cg_keras_call *call, cellgate_error *error)
     if (status != CELLGATE_OK)
         return status;
     dense->activation = activation.elementwise;
-    status = cg_keras_emit(
-        call, &node, "", &(const char *){ activation.softmax ? ":logits" : "" },
-        error);
-    if (status == CELLGATE_OK && activation.softmax)
-        status = emit_softmax(call, ":softmax", output, &output, error);
+    apart = activation.kind != CG_ACTIVATION;
+    status = cg_keras_emit(call, &node, "",
+                           &(const char *){ apart ? ":logits" : "" }, error);
+    if (status == CELLGATE_OK && apart)
+        status = cg_keras_activate(
+            call, &activation, output,
+            activation.kind == CG_SOFTMAX ? ":softmax" : ":activation", "",
+            &output, error);
     return status == CELLGATE_OK ? cg_keras_return(call, output, x.mask, error)
                                  : status;
 }
@@ -179,7 +163,6 @@ static cellgate_status build_activation(cg_keras_call *call,
 {
     cg_keras_activation activation;
     cg_keras_tensor x = { 0 };
-    cg_node node = { .kind = CG_ACTIVATION };
     int32_t output;
     cellgate_status status = cg_keras_only_input(call, &x, error);
 
@@ -190,61 +173,10 @@ static cellgate_status build_activation(cg_keras_call *call,
                                            &activation, error);
     if (status != CELLGATE_OK)
         return status;
-    node.as.activation = activation.elementwise;
-    status = activation.softmax
-                 ? emit_softmax(call, "", x.value, &output, error)
-                 : cg_keras_emit_simple(call, &node, &x.value, 1, "", &output,
-                                        error);
+    status =
+        cg_keras_activate(call, &activation, x.value, "", "", &output, error);
     return status == CELLGATE_OK ? cg_keras_return(call, output, x.mask, error)
                                  : status;
-}
-
-/* The layer inside does the same to a whole sequence as to each step. */
-static cellgate_status build_time_distributed(cg_keras_call *call,
-                                              cellgate_error *error)
-{
-    const cg_keras_layer *outer = call->layer;
-    const json_t *json = json_object_get(outer->config, "layer");
-    const cg_keras_class *class = cg_keras_find_class(json);
-    const size_t size = strlen(outer->path) + sizeof "/layer";
-    cg_keras_layer inner = *outer;
-    cg_keras_tensor x = { 0 };
-    cellgate_status status = cg_keras_only_input(call, &x, error);
-    int32_t mask;
-    char path[1024];
-
-    if (status == CELLGATE_OK &&
-        (class == NULL || !(class->flags & CG_KERAS_PER_STEP)))
-        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, outer,
-                             "TimeDistributed of %.60s is not supported",
-                             class != NULL ? class->name
-                                           : "this kind of layer");
-    if (status == CELLGATE_OK)
-        status = cg_keras_layer_init(&inner, json, 0, 1, outer->name, error);
-    if (status != CELLGATE_OK)
-        return status;
-    if (outer->reader->shapes[x.value].rank < 3)
-        return cg_keras_fail(error, CELLGATE_BAD_FILE, outer,
-                             "its input has no steps");
-    if (size > sizeof path)
-        return cg_keras_fail(error, CELLGATE_BAD_FILE, outer,
-                             "its path in the weights is too long");
-    if (call->mask.value != CG_NO_VALUE)
-        status = cg_keras_make_mask(call, &call->mask,
-                                    &call->inputs.items[0].mask, error);
-    if (status != CELLGATE_OK)
-        return status;
-    (void)snprintf(path, sizeof path, "%s/layer", outer->path);
-    inner.path = cg_keras_saved_path(outer->reader->shared, json, path);
-    mask = call->inputs.items[0].mask;
-    call->layer = &inner;
-    call->extra_axes++;
-    status = inner.class->build(call, error);
-    call->extra_axes--;
-    call->layer = outer;
-    if (status == CELLGATE_OK)
-        call->outputs.items[0].mask = mask;
-    return status;
 }
 
 /* ---- The table ----------------------------------------------------------- */
@@ -273,8 +205,6 @@ static const char *const relu_options[] = { "max_value", "negative_slope",
                                             "threshold", NULL };
 static const char *const leaky_options[] = { "alpha", "negative_slope", NULL };
 static const char *const elu_options[] = { "alpha", NULL };
-static const char *const softmax_options[] = { "axis", NULL };
-static const char *const time_distributed_options[] = { "layer", NULL };
 static const char *const concatenate_options[] = { "axis", NULL };
 static const char *const like_options[] = { "dtype", NULL };
 static const char *const dot_options[] = { "axes", "normalize", NULL };
@@ -286,6 +216,7 @@ static const char *const up_sampling_options[] = { "size", NULL };
 static const char *const zero_padding_options[] = { "padding", "data_format",
                                                     NULL };
 static const char *const cropping_options[] = { "cropping", NULL };
+static const char *const thresholded_options[] = { "theta", NULL };
 static const char *const any_options[] = { "axis", "keepdims", NULL };
 static const char *const model_options[] = { "layers", "input_layers",
                                              "output_layers",
@@ -303,11 +234,17 @@ static const cg_keras_class classes[] = {
     { "Attention", cg_keras_build_attention, cg_keras_attention_options,
       CG_KERAS_ATTENDS },
     { "Average", cg_keras_build_combine, no_options, 0 },
+    { "AveragePooling1D", cg_keras_build_pool, cg_keras_pool_options,
+      CG_KERAS_PER_STEP },
+    { "BatchNormalization", cg_keras_build_batch_normalization,
+      cg_keras_batch_normalization_options,
+      CG_KERAS_PER_STEP | CG_KERAS_UNTRAINED(2) },
     { "Bidirectional", cg_keras_build_bidirectional,
       cg_keras_bidirectional_options, 0 },
     { "Concatenate", cg_keras_build_concatenate, concatenate_options, 0 },
     { "Concatenate", cg_keras_build_mask_concatenate, concatenate_options,
       CG_KERAS_OPERATION },
+    { "Conv1D", cg_keras_build_conv, cg_keras_conv_options, CG_KERAS_PER_STEP },
     { "ConvertToTensor", build_identity, no_options, CG_KERAS_OPERATION },
     { "Cropping1D", cg_keras_build_cropping, cropping_options,
       CG_KERAS_PER_STEP },
@@ -317,44 +254,71 @@ static const cg_keras_class classes[] = {
     { "Dot", cg_keras_build_dot, dot_options, 0 },
     { "Dropout", build_identity, dropout_options, CG_KERAS_PER_STEP },
     { "ELU", build_activation, elu_options, CG_KERAS_PER_STEP },
-    { "Embedding", build_embedding, embedding_options, 0 },
+    { "Embedding", build_embedding, embedding_options, CG_KERAS_PER_STEP },
     { "ExpandDims", cg_keras_build_expand_dims, concatenate_options,
       CG_KERAS_OPERATION },
     { "Flatten", cg_keras_build_flatten, flatten_options, CG_KERAS_PER_STEP },
-    { "Functional", cg_keras_build_model, model_options, CG_KERAS_MODEL },
+    { "Functional", cg_keras_build_model, model_options,
+      CG_KERAS_MODEL | CG_KERAS_PER_STEP },
     { "GRU", cg_keras_build_recurrent, cg_keras_gru_options, 0 },
     { "GRUCell", cg_keras_build_cell, cg_keras_gru_cell_options, 0 },
     { "GaussianDropout", build_identity, dropout_options, CG_KERAS_PER_STEP },
     { "GaussianNoise", build_identity, dropout_options, CG_KERAS_PER_STEP },
+    { "GlobalAveragePooling1D", cg_keras_build_global_pool,
+      cg_keras_global_pool_options, CG_KERAS_PER_STEP },
+    { "GlobalMaxPooling1D", cg_keras_build_global_pool,
+      cg_keras_global_pool_options, CG_KERAS_PER_STEP },
     { "Identity", build_identity, no_options, CG_KERAS_PER_STEP },
-    { "InputLayer", build_input, input_options, CG_KERAS_INPUT },
+    { "InputLayer", build_input, input_options,
+      CG_KERAS_INPUT | CG_KERAS_PER_STEP },
     { "LSTM", cg_keras_build_recurrent, cg_keras_lstm_options, 0 },
     { "LSTMCell", cg_keras_build_cell, cg_keras_lstm_cell_options, 0 },
+    { "LayerNormalization", cg_keras_build_layer_normalization,
+      cg_keras_layer_normalization_options, CG_KERAS_PER_STEP },
     { "LeakyReLU", build_activation, leaky_options, CG_KERAS_PER_STEP },
     { "LogicalOr", cg_keras_build_logical_or, no_options, CG_KERAS_OPERATION },
     { "Masking", build_masking, masking_options, 0 },
+    { "MaxPooling1D", cg_keras_build_pool, cg_keras_pool_options,
+      CG_KERAS_PER_STEP },
     { "Maximum", cg_keras_build_combine, no_options, 0 },
     { "Minimum", cg_keras_build_combine, no_options, 0 },
-    { "Model", cg_keras_build_model, model_options, CG_KERAS_MODEL },
+    { "Model", cg_keras_build_model, model_options,
+      CG_KERAS_MODEL | CG_KERAS_PER_STEP },
     { "Multiply", cg_keras_build_combine, no_options, 0 },
+    { "Normalization", cg_keras_build_normalization,
+      cg_keras_normalization_options,
+      CG_KERAS_PER_STEP | CG_KERAS_UNTRAINED(3) },
     { "NotEqual", cg_keras_build_not_equal, no_options, CG_KERAS_OPERATION },
     { "OnesLike", cg_keras_build_ones_like, like_options, CG_KERAS_OPERATION },
+    { "PReLU", cg_keras_build_prelu, cg_keras_prelu_options,
+      CG_KERAS_PER_STEP },
     { "Permute", cg_keras_build_permute, permute_options, CG_KERAS_PER_STEP },
+    { "RMSNormalization", cg_keras_build_layer_normalization,
+      cg_keras_layer_normalization_options, CG_KERAS_PER_STEP },
     { "RNN", cg_keras_build_recurrent, cg_keras_rnn_options, 0 },
     { "ReLU", build_activation, relu_options, CG_KERAS_PER_STEP },
     { "RepeatVector", cg_keras_build_repeat_vector, repeat_vector_options,
       CG_KERAS_PER_STEP },
+    { "Rescaling", cg_keras_build_rescaling, cg_keras_rescaling_options,
+      CG_KERAS_PER_STEP },
     { "Reshape", cg_keras_build_reshape, reshape_options, CG_KERAS_PER_STEP },
-    { "Sequential", cg_keras_build_model, model_options, CG_KERAS_MODEL },
+    { "Sequential", cg_keras_build_model, model_options,
+      CG_KERAS_MODEL | CG_KERAS_PER_STEP },
     { "SimpleRNN", cg_keras_build_recurrent, cg_keras_simple_rnn_options, 0 },
     { "SimpleRNNCell", cg_keras_build_cell, cg_keras_simple_rnn_cell_options,
       0 },
-    { "Softmax", build_activation, softmax_options, CG_KERAS_PER_STEP },
-    { "SpatialDropout1D", build_identity, dropout_options, 0 },
+    { "Softmax", cg_keras_build_softmax, cg_keras_softmax_options,
+      CG_KERAS_PER_STEP },
+    { "SpatialDropout1D", build_identity, dropout_options, CG_KERAS_PER_STEP },
     { "StackedRNNCells", cg_keras_build_cell, cg_keras_stacked_cells_options,
       0 },
     { "Subtract", cg_keras_build_combine, no_options, 0 },
-    { "TimeDistributed", build_time_distributed, time_distributed_options, 0 },
+    { "ThresholdedReLU", build_activation, thresholded_options,
+      CG_KERAS_PER_STEP },
+    { "TimeDistributed", cg_keras_build_time_distributed,
+      cg_keras_time_distributed_options, CG_KERAS_PER_STEP },
+    { "UnitNormalization", cg_keras_build_layer_normalization,
+      cg_keras_layer_normalization_options, CG_KERAS_PER_STEP },
     { "UpSampling1D", cg_keras_build_up_sampling, up_sampling_options,
       CG_KERAS_PER_STEP },
     { "ZeroPadding1D", cg_keras_build_zero_padding, zero_padding_options,
@@ -373,7 +337,8 @@ static const char heads[] =
     "one with Keras";
 static const char supported[] =
     "supported are Input, Embedding, Masking, LSTM, GRU, SimpleRNN, RNN of "
-    "their cells, Bidirectional, Attention, AdditiveAttention, Dense, "
+    "their cells, Bidirectional, Attention, AdditiveAttention, Dense, Conv1D, "
+    "pooling of one dimension, normalisation, Rescaling, "
     "TimeDistributed, Activation and the activation layers, Dropout and its "
     "kin, RepeatVector, Flatten, Reshape, Permute, UpSampling1D, "
     "ZeroPadding1D, Cropping1D, Concatenate, Add and its kin, Dot, Sequential "

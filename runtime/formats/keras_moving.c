@@ -23,7 +23,7 @@ static cellgate_status get_input(const cg_keras_call *call, int32_t least,
         status = cg_keras_claim_any(call, x, error);
     if (status != CELLGATE_OK)
         return status;
-    *lead = 1 + call->extra_axes;
+    *lead = 1 + call->layer->lead;
     rank = call->layer->reader->shapes[x->value].rank;
     if (rank >= *lead + least && rank <= *lead + most)
         return CELLGATE_OK;

@@ -28,7 +28,8 @@ struct cg_keras_source {
     const char *name; /* of the file, for messages */
     /*
      * Sets weight->data to memory of the model (cg_keras_new_data()), filled;
-     * name, rank and shape are set. Sizes are checked with the file before.
+     * name, rank and shape are set. Sizes are checked with the file before. One
+     * of rank -1 is counted and not read.
      */
     cellgate_status (*load)(cg_keras_source *source,
                             const cg_keras_wanted *wanted, cg_weight *weight,

@@ -106,12 +106,13 @@ static cellgate_status check_end(const cg_keras_wanted *end,
                : cg_keras_fail(error, status, end->layer, "%s", inner.text);
 }
 
-cellgate_status cg_keras_load(const cg_keras_layer *layer, const char *suffix,
-                              const cg_node *node, size_t first, size_t count,
-                              cg_weight *weights, cellgate_error *error)
+cellgate_status cg_keras_load_shaped(const cg_keras_layer *layer,
+                                     const char *suffix, cg_kind kind,
+                                     cg_weight *weights, size_t count,
+                                     cellgate_error *error)
 {
     const size_t size = strlen(layer->path) + strlen(suffix) + 1;
-    cg_keras_wanted wanted = { .layer = layer, .kind = node->kind };
+    cg_keras_wanted wanted = { .layer = layer, .kind = kind };
     cellgate_status status = CELLGATE_OK;
     char *group = malloc(size);
 
@@ -120,7 +121,7 @@ cellgate_status cg_keras_load(const cg_keras_layer *layer, const char *suffix,
     (void)snprintf(group, size, "%s%s", layer->path, suffix);
     wanted.group = group;
     for (size_t i = 0; status == CELLGATE_OK && i < count; i++) {
-        if (!cg_node_weight(node, first + i, &weights[i]))
+        if (weights[i].name == NULL)
             continue;
         status = find_weight(&wanted, &weights[i], error);
         wanted.index++;
@@ -128,5 +129,50 @@ cellgate_status cg_keras_load(const cg_keras_layer *layer, const char *suffix,
     if (status == CELLGATE_OK)
         status = check_end(&wanted, error);
     free(group);
+    return status;
+}
+
+cellgate_status cg_keras_load(const cg_keras_layer *layer, const char *suffix,
+                              const cg_node *node, size_t first, size_t count,
+                              cg_weight *weights, cellgate_error *error)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!cg_node_weight(node, first + i, &weights[i]))
+            weights[i] = (cg_weight){ 0 };
+    return cg_keras_load_shaped(layer, suffix, node->kind, weights, count,
+                                error);
+}
+
+cellgate_status cg_keras_derive(const cg_keras_layer *layer, const char *name,
+                                size_t elements, float **data, bool *fresh,
+                                cellgate_error *error)
+{
+    cg_keras_reader *reader = layer->reader;
+    const size_t size = strlen(layer->path) + strlen(name) + 2;
+    cg_weight weight = { .rank = 1, .shape = { (int64_t)elements } };
+    char *key = malloc(size);
+    const json_t *index;
+    cellgate_status status = CELLGATE_OK;
+
+    if (key == NULL)
+        return no_memory(error);
+    (void)snprintf(key, size, "%s#%s", layer->path, name);
+    index = json_object_get(reader->loaded, key);
+    *fresh = index == NULL;
+    if (*fresh) {
+        *data = cg_model_memory(reader->model, elements * sizeof **data);
+        weight.data = *data;
+        status = *data != NULL ? keep(reader, key, &weight, error)
+                               : no_memory(error);
+    } else {
+        const cg_weight *known = &reader->weights[json_integer_value(index)];
+
+        *data = (float *)(uintptr_t)known->data;
+        if (known->shape[0] != weight.shape[0])
+            status = cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
+                                   "two uses of the layer need weights of "
+                                   "unlike sizes");
+    }
+    free(key);
     return status;
 }

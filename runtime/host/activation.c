@@ -145,3 +145,25 @@ cellgate_status cg_host_activate(const cg_host_call *call,
         y[k] = (float)cg_host_activation(call->node->as.activation, x[k]);
     return CELLGATE_OK;
 }
+
+static float rectify(const cg_relu *relu, float x)
+{
+    if (isnan(x))
+        return x;
+    if (x > relu->threshold)
+        return relu->limited && x > relu->limit ? relu->limit : x;
+    return (float)(relu->slope * ((double)x - relu->threshold));
+}
+
+cellgate_status cg_host_relu(const cg_host_call *call, cellgate_error *error)
+{
+    const cg_shape *shape = cg_host_input_shape(call, 0);
+    const float *x = cg_host_input(call, 0);
+    float *y = cg_host_output(call, 0);
+    int64_t count = cg_host_extent(shape, 0, shape->rank);
+
+    (void)error;
+    for (int64_t k = 0; y != NULL && k < count; k++)
+        y[k] = rectify(&call->node->as.relu, x[k]);
+    return CELLGATE_OK;
+}

@@ -32,6 +32,15 @@ static const host_op host_ops[CG_KIND_COUNT] = {
     [CG_GRU] = cg_host_recurrent,
     [CG_SIMPLE_RNN] = cg_host_recurrent,
     [CG_ATTENTION] = cg_host_attention,
+    [CG_LOG_SOFTMAX] = cg_host_log_softmax,
+    [CG_SPARSEMAX] = cg_host_sparsemax,
+    [CG_RELU] = cg_host_relu,
+    [CG_PRELU] = cg_host_prelu,
+    [CG_NORMALIZE] = cg_host_normalize,
+    [CG_AFFINE] = cg_host_affine,
+    [CG_WINDOW] = cg_host_window,
+    [CG_POOL] = cg_host_pool,
+    [CG_REDUCE] = cg_host_reduce,
 };
 
 size_t cg_host_scratch(const cg_node *node, const cg_shape *shapes)

@@ -100,6 +100,18 @@ cellgate_status cg_host_select(const cg_host_call *call, cellgate_error *error);
 cellgate_status cg_host_dot(const cg_host_call *call, cellgate_error *error);
 cellgate_status cg_host_valid(const cg_host_call *call, cellgate_error *error);
 cellgate_status cg_host_logic(const cg_host_call *call, cellgate_error *error);
+cellgate_status cg_host_log_softmax(const cg_host_call *call,
+                                    cellgate_error *error);
+cellgate_status cg_host_sparsemax(const cg_host_call *call,
+                                  cellgate_error *error);
+cellgate_status cg_host_relu(const cg_host_call *call, cellgate_error *error);
+cellgate_status cg_host_prelu(const cg_host_call *call, cellgate_error *error);
+cellgate_status cg_host_normalize(const cg_host_call *call,
+                                  cellgate_error *error);
+cellgate_status cg_host_affine(const cg_host_call *call, cellgate_error *error);
+cellgate_status cg_host_window(const cg_host_call *call, cellgate_error *error);
+cellgate_status cg_host_pool(const cg_host_call *call, cellgate_error *error);
+cellgate_status cg_host_reduce(const cg_host_call *call, cellgate_error *error);
 
 cellgate_status cg_host_attention(const cg_host_call *call,
                                   cellgate_error *error);

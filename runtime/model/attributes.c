@@ -254,4 +254,8 @@ void cg_node_normalise(cg_node *node)
         normalise_activation(&node->as.dense.activation);
     else if (node->kind == CG_ACTIVATION)
         normalise_activation(&node->as.activation);
+    else if (node->kind == CG_POOL)
+        node->as.pool.window.dilation = 1;
+    else if (node->kind == CG_RELU && !node->as.relu.limited)
+        node->as.relu.limit = 0;
 }

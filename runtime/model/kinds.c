@@ -182,6 +182,71 @@ static const cg_attribute not_equal_attributes[] = {
     PLAIN("value", FLOAT, not_equal),
 };
 
+static const cg_attribute relu_attributes[] = {
+    PLAIN("slope", FLOAT, relu.slope),
+    PLAIN("threshold", FLOAT, relu.threshold),
+    PLAIN("limit", FLOAT, relu.limit),
+    PLAIN("limited", BOOL, relu.limited),
+};
+
+static const cg_attribute prelu_attributes[] = {
+    PLAIN("extents", EXTENTS, prelu),
+};
+
+static const char *const normalize_modes[] = {
+    [CG_NORMALIZE_MOMENTS] = "moments",
+    [CG_NORMALIZE_VARIANCE] = "variance",
+    [CG_NORMALIZE_RMS] = "rms",
+    [CG_NORMALIZE_UNIT] = "unit",
+    NULL,
+};
+
+static const cg_attribute normalize_attributes[] = {
+    CHOICE("mode", normalize.mode, normalize_modes),
+    PLAIN("extents", EXTENTS, normalize.extents),
+    PLAIN("epsilon", FLOAT, normalize.epsilon),
+    PLAIN("gamma", BOOL, normalize.has_gamma),
+    PLAIN("beta", BOOL, normalize.has_beta),
+};
+
+static const cg_attribute affine_attributes[] = {
+    PLAIN("extents", EXTENTS, affine.extents),
+    PLAIN("shift", BOOL, affine.has_shift),
+    PLAIN("offset", BOOL, affine.has_offset),
+};
+
+static const char *const paddings[] = {
+    [CG_PADDING_VALID] = "valid",
+    [CG_PADDING_SAME] = "same",
+    [CG_PADDING_CAUSAL] = "causal",
+    NULL,
+};
+
+static const cg_attribute window_attributes[] = {
+    PLAIN("size", SIZE, window.size),
+    PLAIN("stride", SIZE, window.stride),
+    PLAIN("dilation", SIZE, window.dilation),
+    CHOICE("padding", window.padding, paddings),
+};
+
+static const char *const pool_modes[] = {
+    [CG_POOL_MAXIMUM] = "maximum",
+    [CG_POOL_AVERAGE] = "average",
+    NULL,
+};
+
+static const cg_attribute pool_attributes[] = {
+    CHOICE("mode", pool.mode, pool_modes),
+    PLAIN("size", SIZE, pool.window.size),
+    PLAIN("stride", SIZE, pool.window.stride),
+    CHOICE("padding", pool.window.padding, paddings),
+};
+
+static const cg_attribute reduce_attributes[] = {
+    CHOICE("mode", reduce.mode, pool_modes),
+    PLAIN("keep", BOOL, reduce.keep),
+};
+
 #define ATTRIBUTES(kind)                                                       \
     .attributes = kind##_attributes,                                           \
     .attribute_count = sizeof kind##_attributes / sizeof kind##_attributes[0]
@@ -384,6 +449,72 @@ static const cg_kind_entry kinds[CG_KIND_COUNT] = {
                     ARITY(2, 2, 2, 1),
                     DTYPES(F32, U8, F32),
                     .infer = cg_infer_masked },
+    [CG_LOG_SOFTMAX] = { .name = "log_softmax",
+                         ARITY(1, 1, 1, 1),
+                         DTYPES(F32, F32, F32),
+                         .infer = cg_infer_same },
+    [CG_SPARSEMAX] = { .name = "sparsemax",
+                       ARITY(1, 1, 1, 1),
+                       DTYPES(F32, F32, F32),
+                       .infer = cg_infer_same },
+    [CG_RELU] = { .name = "relu",
+                  ARITY(1, 1, 1, 1),
+                  DTYPES(F32, F32, F32),
+                  ATTRIBUTES(relu),
+                  .check = cg_check_relu,
+                  .infer = cg_infer_same,
+                  .describe = cg_describe_relu },
+    [CG_PRELU] = { .name = "prelu",
+                   ARITY(1, 1, 1, 1),
+                   DTYPES(F32, F32, F32),
+                   ATTRIBUTES(prelu),
+                   .check = cg_check_prelu,
+                   .infer = cg_infer_prelu,
+                   .weight_count = cg_weight_count_prelu,
+                   .weight = cg_weight_prelu,
+                   .describe = cg_describe_prelu },
+    [CG_NORMALIZE] = { .name = "normalize",
+                       ARITY(1, 1, 1, 1),
+                       DTYPES(F32, F32, F32),
+                       ATTRIBUTES(normalize),
+                       .check = cg_check_normalize,
+                       .infer = cg_infer_normalize,
+                       .weight_count = cg_weight_count_normalize,
+                       .weight = cg_weight_normalize,
+                       .describe = cg_describe_normalize,
+                       .operations = cg_operations_normalize },
+    [CG_AFFINE] = { .name = "affine",
+                    ARITY(1, 1, 1, 1),
+                    DTYPES(F32, F32, F32),
+                    ATTRIBUTES(affine),
+                    .check = cg_check_affine,
+                    .infer = cg_infer_affine,
+                    .weight_count = cg_weight_count_affine,
+                    .weight = cg_weight_affine,
+                    .describe = cg_describe_affine,
+                    .operations = cg_operations_affine },
+    [CG_WINDOW] = { .name = "window",
+                    ARITY(1, 1, 1, 1),
+                    DTYPES(F32, F32, F32),
+                    ATTRIBUTES(window),
+                    .check = cg_check_window,
+                    .infer = cg_infer_window,
+                    .describe = cg_describe_window },
+    [CG_POOL] = { .name = "pool",
+                  ARITY(1, 1, 1, 1),
+                  DTYPES(F32, F32, F32),
+                  ATTRIBUTES(pool),
+                  .check = cg_check_pool,
+                  .infer = cg_infer_pool,
+                  .describe = cg_describe_pool,
+                  .operations = cg_operations_pool },
+    [CG_REDUCE] = { .name = "reduce",
+                    ARITY(1, 2, 1, 1),
+                    DTYPES(F32, U8, F32),
+                    ATTRIBUTES(reduce),
+                    .check = cg_check_reduce,
+                    .infer = cg_infer_reduce,
+                    .describe = cg_describe_reduce },
 };
 
 const cg_kind_entry *cg_kind_get(int kind)

@@ -112,6 +112,40 @@ CG_INFER(select);
 CG_INFER(dot);
 CG_INFER(valid);
 
+/* infer_window.c: all there is of WINDOW, POOL and REDUCE */
+CG_INFER(window);
+CG_INFER(pool);
+CG_INFER(reduce);
+cellgate_status cg_check_window(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_pool(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_reduce(const cg_node *node, cellgate_error *error);
+void cg_describe_window(const cg_node *node, char *text, size_t size);
+void cg_describe_pool(const cg_node *node, char *text, size_t size);
+void cg_describe_reduce(const cg_node *node, char *text, size_t size);
+int64_t cg_operations_pool(const cg_node *node, const cg_shape *output);
+
+/* infer_normalize.c: all there is of NORMALIZE, AFFINE, PRELU and RELU */
+CG_INFER(normalize);
+CG_INFER(affine);
+CG_INFER(prelu);
+cellgate_status cg_check_normalize(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_affine(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_prelu(const cg_node *node, cellgate_error *error);
+cellgate_status cg_check_relu(const cg_node *node, cellgate_error *error);
+size_t cg_weight_count_normalize(const cg_node *node);
+size_t cg_weight_count_affine(const cg_node *node);
+size_t cg_weight_count_prelu(const cg_node *node);
+bool cg_weight_normalize(const cg_node *node, size_t index,
+                         cg_weight *expected);
+bool cg_weight_affine(const cg_node *node, size_t index, cg_weight *expected);
+bool cg_weight_prelu(const cg_node *node, size_t index, cg_weight *expected);
+void cg_describe_normalize(const cg_node *node, char *text, size_t size);
+void cg_describe_affine(const cg_node *node, char *text, size_t size);
+void cg_describe_prelu(const cg_node *node, char *text, size_t size);
+void cg_describe_relu(const cg_node *node, char *text, size_t size);
+int64_t cg_operations_normalize(const cg_node *node, const cg_shape *output);
+int64_t cg_operations_affine(const cg_node *node, const cg_shape *output);
+
 /* describe.c */
 void cg_describe_lstm(const cg_node *node, char *text, size_t size);
 void cg_describe_recurrent(const cg_node *node, char *text, size_t size);

@@ -58,7 +58,16 @@ typedef struct cg_extents {
     X(ATTENTION, "attention") /* dot product, and additive */                  \
     X(NONZERO, "nonzero")     /* ids -> mask: id != 0 */                       \
     X(NOT_EQUAL, "not_equal") /* features -> mask: any differs from a value */ \
-    X(MASKED, "masked")       /* x with masked steps set to zero */
+    X(MASKED, "masked")       /* x with masked steps set to zero */            \
+    X(LOG_SOFTMAX, "log_softmax") /* over the last axis */                     \
+    X(SPARSEMAX, "sparsemax")     /* over the last axis */                     \
+    X(RELU, "relu")               /* with all of Keras's options */            \
+    X(PRELU, "prelu")             /* a slope for each element */               \
+    X(NORMALIZE, "normalize")     /* by the input's own moments */             \
+    X(AFFINE, "affine")           /* (x - shift) * scale + offset */           \
+    X(WINDOW, "window")           /* steps side by side, for a convolution */  \
+    X(POOL, "pool")               /* windows of steps to one step each */      \
+    X(REDUCE, "reduce")           /* all steps to one */
 
 typedef enum cg_kind {
 #define CG_KIND_ENUM(name, text) CG_##name,
@@ -265,6 +274,70 @@ typedef enum cg_logic {
     CG_LOGIC_NOT /* of one */
 } cg_logic;
 
+/* x > threshold ? min(x, limit) : slope * (x - threshold) */
+typedef struct cg_relu {
+    float slope, threshold, limit;
+    bool limited; /* false: there is no limit, and it is 0 */
+} cg_relu;
+
+/* What of the trailing axes, which have these extents, is brought to 1 by
+   division; MOMENTS takes the mean away before. */
+typedef enum cg_normalize_mode {
+    CG_NORMALIZE_MOMENTS,  /* sqrt(variance + epsilon) */
+    CG_NORMALIZE_VARIANCE, /* the same, and the mean stays */
+    CG_NORMALIZE_RMS,      /* sqrt(mean of x^2 + epsilon) */
+    CG_NORMALIZE_UNIT      /* sqrt(max(sum of x^2, epsilon)) */
+} cg_normalize_mode;
+
+typedef struct cg_normalize {
+    cg_normalize_mode mode;
+    cg_extents extents;
+    float epsilon;
+    bool has_gamma, has_beta;
+} cg_normalize; /* weights: gamma, beta, of the extents */
+
+/* The extents lie over the trailing axes of x; 1 serves the whole axis. */
+typedef struct cg_affine {
+    cg_extents extents;
+    bool has_shift, has_offset;
+} cg_affine; /* weights: shift, scale, offset, of the extents */
+/* PRELU: extents likewise; weights: alpha, of the extents */
+
+/*
+ * Windows over the steps, the last axis but one: window i holds `size` steps,
+ * `dilation` apart, from i * stride - before on. VALID: all of them are steps
+ * of x. SAME: as many windows as there are multiples of the stride, with half
+ * of what is too much, rounded down, before. CAUSAL: the last step of window i
+ * is step i * stride. A step outside of x is zeros.
+ */
+typedef enum cg_padding {
+    CG_PADDING_VALID,
+    CG_PADDING_SAME,
+    CG_PADDING_CAUSAL
+} cg_padding;
+
+typedef struct cg_window {
+    int64_t size, stride, dilation;
+    cg_padding padding;
+} cg_window; /* [.., steps, f] -> [.., windows, size * f] */
+
+typedef enum cg_pool_mode {
+    CG_POOL_MAXIMUM,
+    CG_POOL_AVERAGE /* of the steps of x in a window: padding does not count */
+} cg_pool_mode;
+
+typedef struct cg_pool {
+    cg_pool_mode mode;
+    cg_window window; /* VALID or SAME; its dilation is 1 */
+} cg_pool;            /* [.., steps, f] -> [.., windows, f] */
+
+/* inputs: x, and for an average a mask, or none: it counts valid steps only,
+   and is NaN for a row without. */
+typedef struct cg_reduce {
+    cg_pool_mode mode;
+    bool keep; /* the axis of the steps, as one step */
+} cg_reduce;
+
 /* The most that any number of a file may say: sizes, vocabulary. Products of
    two of them fit in 64 bits with room to spare. */
 #define CG_MAX_SIZE ((int64_t)1 << 28)
@@ -307,6 +380,13 @@ typedef struct cg_node {
         float select;
         cg_dot dot;
         cg_logic logic;
+        cg_relu relu;
+        cg_extents prelu;
+        cg_normalize normalize;
+        cg_affine affine;
+        cg_window window;
+        cg_pool pool;
+        cg_reduce reduce;
         float not_equal;
     } as;
 } cg_node;
@@ -459,6 +539,11 @@ typedef struct cg_shape {
 } cg_shape;
 cellgate_status cg_node_infer(const cellgate_model *model, const cg_node *node,
                               cg_shape *shapes, cellgate_error *error);
+
+/* How many windows lie over `steps`, and what padding lies before; -1 if there
+   are too few steps for one. */
+int64_t cg_window_count(const cg_window *window, int64_t steps,
+                        int64_t *before);
 
 /* Number of elements of a shape; -1 with an unknown dimension, or with one
    whose size in bytes does not fit in memory. */

@@ -399,9 +399,76 @@ static void nothing_is_allocated(void **state)
     assert_false(fail_allocation_end());
 }
 
+static void windows(void **state)
+{
+    cg_node node = { .kind = CG_WINDOW,
+                     .as.window = { 3, 2, 2, CG_PADDING_VALID } };
+    cg_node pool = { .kind = CG_POOL,
+                     .as.pool.window = { 2, 2, 1, CG_PADDING_SAME } };
+
+    (void)state;
+    set_shape(0, 3, -1, 9, 4);
+    assert_int_equal(infer(node, 1, 1, NULL), 0);
+    assert_shape(8, 3, -1, 3, 12);
+    assert_int_equal(infer(pool, 1, 1, NULL), 0);
+    assert_shape(8, 3, -1, 5, 4);
+    set_shape(0, 3, -1, -1, 4);
+    assert_int_equal(infer(node, 1, 1, NULL), 0);
+    assert_shape(8, 3, -1, -1, 12);
+    set_shape(0, 3, -1, 4, 4);
+    assert_refused(node, 1, 1, "n: 4 steps are fewer than its window of 5");
+    set_shape(0, 2, -1, 4, 0);
+    assert_refused(pool, 1, 1, "n: the input has 2 axes; it must have 3 to 8");
+    set_shape(0, 3, -1, 9, INT64_MAX / 2);
+    assert_refused(node, 1, 1, "n: the features of a window are too many");
+}
+
+static void reduction(void **state)
+{
+    cg_node node = { .kind = CG_REDUCE, .as.reduce.mode = CG_POOL_AVERAGE };
+
+    (void)state;
+    set_shape(0, 3, -1, -1, 4);
+    set_shape(1, 2, -1, 6, 0);
+    assert_int_equal(infer(node, 2, 1, NULL), 0);
+    assert_shape(8, 2, -1, 4, 0);
+    node.as.reduce.keep = true;
+    assert_int_equal(infer(node, 2, 1, NULL), 0);
+    assert_shape(8, 3, -1, 1, 4);
+    set_shape(0, 3, -1, 5, 4);
+    assert_refused(node, 2, 1, "n: inputs differ on axis 1: 5 and 6");
+    set_shape(1, 3, -1, 6, 1);
+    assert_refused(node, 2, 1, "n: the mask has 3 axes; it must have 2");
+}
+
+static void weights_over_axes(void **state)
+{
+    const cg_node norm = { .kind = CG_NORMALIZE,
+                           .as.normalize.extents = { 2, { 5, 4 } } };
+    const cg_node affine = { .kind = CG_AFFINE,
+                             .as.affine.extents = { 2, { 5, 1 } } };
+
+    (void)state;
+    set_shape(0, 3, -1, -1, 4);
+    assert_int_equal(infer(norm, 1, 1, NULL), 0);
+    assert_shape(8, 3, -1, 5, 4);
+    assert_int_equal(infer(affine, 1, 1, NULL), 0);
+    assert_shape(8, 3, -1, 5, 4);
+    set_shape(0, 3, -1, 6, 4);
+    assert_refused(norm, 1, 1,
+                   "n: axis 1 of the input is 6; its weights have 5");
+    assert_refused(affine, 1, 1,
+                   "n: axis 1 of the input is 6; its weights have 5");
+    set_shape(0, 2, -1, 4, 0);
+    assert_refused(norm, 1, 1, "n: the input has 2 axes; it must have 3 to 8");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows),
+        cmocka_unit_test(reduction),
+        cmocka_unit_test(weights_over_axes),
         cmocka_unit_test(same_shape),
         cmocka_unit_test(embedding),
         cmocka_unit_test(dense),

@@ -95,6 +95,7 @@ static void hard_sigmoid_goes_by_the_version(void **state)
         load_activation("2.15.0", ACTIVATION("'hard_sigmoid'"), &kind);
 
     (void)state;
+    assert_int_equal(kind, CG_ACTIVATION);
     assert_float_equal(old.alpha, 0.2f, 0);
     assert_float_equal(old.beta, 0.5f, 0);
 }
@@ -150,6 +151,8 @@ static void layers_are_read(void **state)
           { CELLGATE_LEAKY_RELU, 0.25f, 0 } },
         { LAYER("LeakyReLU", "r", ""), { CELLGATE_LEAKY_RELU, 0.3f, 0 } },
         { LAYER("ELU", "r", ", 'alpha': 2.0"), { CELLGATE_ELU, 2, 0 } },
+        { LAYER("ThresholdedReLU", "r", ", 'theta': 0.75"),
+          { CELLGATE_THRESHOLD, 0.75f, 0 } },
     };
 
     (void)state;
@@ -173,6 +176,15 @@ static void softmax_is_a_kind_of_its_own(void **state)
     assert_int_equal(kind, CG_SOFTMAX);
     (void)load_activation("3.0", LAYER("Softmax", "s", ", 'axis': -1"), &kind);
     assert_int_equal(kind, CG_SOFTMAX);
+    (void)load_activation("3.0", ACTIVATION("'log_softmax'"), &kind);
+    assert_int_equal(kind, CG_LOG_SOFTMAX);
+    (void)load_activation("2.15.0", ACTIVATION("'log_softmax'"), &kind);
+    assert_int_equal(kind, CG_LOG_SOFTMAX);
+    (void)load_activation("3.0", ACTIVATION("'sparsemax'"), &kind);
+    assert_int_equal(kind, CG_SPARSEMAX);
+    (void)load_activation("3.0", LAYER("ReLU", "r", ", 'max_value': 3.0"),
+                          &kind);
+    assert_int_equal(kind, CG_RELU);
 }
 
 #define MODEL(layer) SEQUENTIAL(INPUT("x", "[null, 4]") ", " layer)
@@ -180,10 +192,15 @@ static void softmax_is_a_kind_of_its_own(void **state)
 static void others_are_refused(void **state)
 {
     (void)state;
-    assert_keras_refuses(MODEL(ACTIVATION("'sparsemax'")), no_weights,
+    assert_keras_refuses(MODEL(ACTIVATION("'glu'")), no_weights,
                          CELLGATE_UNSUPPORTED,
-                         "layer 2 of 2, 'act' (Activation): activation "
-                         "'sparsemax' is not supported");
+                         "layer 2 of 2, 'act' (Activation): activation 'glu' "
+                         "is not supported: it halves");
+    assert_keras_refuses(MODEL(ACTIVATION("'threshold'")), no_weights,
+                         CELLGATE_UNSUPPORTED, "has two parameters");
+    assert_keras_refuses(MODEL(ACTIVATION("'mine'")), no_weights,
+                         CELLGATE_UNSUPPORTED,
+                         "'mine' is not an activation of Keras's own");
     assert_keras_refuses(MODEL(ACTIVATION("7")), no_weights, CELLGATE_BAD_FILE,
                          "'activation' must be a name or an object");
     assert_keras_refuses(
@@ -199,10 +216,12 @@ static void others_are_refused(void **state)
         MODEL(ACTIVATION("{'module': 'mine', 'class_name': 'LeakyReLU', "
                          "'config': {}}")),
         no_weights, CELLGATE_UNSUPPORTED, "object 'LeakyReLU'");
-    assert_keras_refuses(MODEL(LAYER("ReLU", "r", ", 'max_value': 3.0")),
-                         no_weights, CELLGATE_UNSUPPORTED, "max_value");
-    assert_keras_refuses(MODEL(LAYER("Softmax", "s", ", 'axis': 1")),
-                         no_weights, CELLGATE_UNSUPPORTED, "last axis");
+    assert_keras_refuses(MODEL(LAYER("ReLU", "r", ", 'threshold': -1.0")),
+                         no_weights, CELLGATE_BAD_FILE, "negative");
+    assert_keras_refuses(
+        MODEL(ACTIVATION("{'module': 'keras.layers', 'class_name': 'Softmax', "
+                         "'config': {'axis': 1}}")),
+        no_weights, CELLGATE_UNSUPPORTED, "last axis");
     assert_keras_refuses(MODEL(LAYER("ELU", "r", ", 'alpha': 1e300")),
                          no_weights, CELLGATE_BAD_FILE, "fits float32");
     assert_keras_refuses(MODEL(LAYER("ELU", "r", ", 'alpha': 'big'")),

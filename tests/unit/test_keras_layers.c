@@ -164,12 +164,16 @@ static void time_distributed_is_what_it_holds(void **state)
         ON_SERIES(
             LAYER("TimeDistributed", "t", ", 'layer': " LSTM("inner", "2"))),
         no_weights, CELLGATE_UNSUPPORTED,
-        "'t' (TimeDistributed): TimeDistributed of LSTM is not supported");
+        "layer 1 of 1 of 't', 'inner' (LSTM): inside a TimeDistributed");
     assert_keras_refuses(ON_SERIES(LAYER("TimeDistributed", "t",
                                          ", 'layer': {'class_name': "
-                                         "'Mine', 'module': 'm'}")),
+                                         "'Mine', 'module': 'm', 'config': "
+                                         "{'name': 'own'}}")),
                          no_weights, CELLGATE_UNSUPPORTED,
-                         "this kind of layer");
+                         "layer 1 of 1 of 't', 'own' (Mine): a custom layer");
+    assert_keras_refuses(ON_SERIES(LAYER("TimeDistributed", "t", "")),
+                         no_weights, CELLGATE_BAD_FILE,
+                         "'t' (TimeDistributed): 'layer' must be a layer");
     assert_keras_refuses(
         SEQUENTIAL(INPUT("x", "[null, 3]") ", " LAYER(
             "TimeDistributed", "t",

@@ -258,9 +258,52 @@ static void weights_follow_from_attributes(void **state)
     assert_int_equal(cg_node_weight_count(&node), 0);
 }
 
+static void windows_and_weights_over_axes(void **state)
+{
+    const int64_t most = CG_MAX_SIZE;
+
+    (void)state;
+    assert_check((cg_node){ .kind = CG_WINDOW, .as.window = { 1, 1, 1, 2 } },
+                 true);
+    assert_check((cg_node){ .kind = CG_WINDOW, .as.window = { 0, 1, 1, 0 } },
+                 false);
+    assert_check((cg_node){ .kind = CG_WINDOW, .as.window = { 1, 0, 1, 0 } },
+                 false);
+    assert_check((cg_node){ .kind = CG_WINDOW, .as.window = { 1, 1, 0, 0 } },
+                 false);
+    assert_check((cg_node){ .kind = CG_WINDOW, .as.window = { 1, 1, 1, 3 } },
+                 false);
+    assert_check(
+        (cg_node){ .kind = CG_POOL, .as.pool.window = { most, most, 0, 1 } },
+        true);
+    assert_check((cg_node){ .kind = CG_POOL, .as.pool.window = { 1, 1, 1, 2 } },
+                 false);
+    assert_check((cg_node){ .kind = CG_REDUCE,
+                            .input_count = 2,
+                            .as.reduce.mode = CG_POOL_MAXIMUM },
+                 false);
+    assert_check((cg_node){ .kind = CG_PRELU, .as.prelu = { 2, { 1, 3 } } },
+                 true);
+    assert_check((cg_node){ .kind = CG_PRELU, .as.prelu = { 0, { 0 } } },
+                 false);
+    assert_check((cg_node){ .kind = CG_PRELU, .as.prelu = { 8, { 1 } } },
+                 false);
+    assert_check((cg_node){ .kind = CG_PRELU, .as.prelu = { 2, { 1, 0 } } },
+                 false);
+    assert_check(
+        (cg_node){ .kind = CG_AFFINE, .as.affine.extents = { 2, { most, 2 } } },
+        false);
+    assert_check(
+        (cg_node){ .kind = CG_NORMALIZE,
+                   .as.normalize = { .extents = { 1, { 3 } }, .epsilon = -1 } },
+        false);
+    assert_check((cg_node){ .kind = CG_RELU, .as.relu.slope = NAN }, false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows_and_weights_over_axes),
         cmocka_unit_test(the_table_is_complete),
         cmocka_unit_test(the_names_agree),
         cmocka_unit_test(sizes_are_bounded),
