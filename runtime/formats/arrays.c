@@ -41,8 +41,9 @@ static cellgate_status open_input(input *in, cellgate_error *error)
     in->size = (uint64_t)status.st_size;
     in->stream = fopen(in->path, "rbe");
     if (in->stream == NULL)
-        return cellgate_fail(error, CELLGATE_IO, "%s: %s", in->path,
-                             strerror(errno));
+        return cellgate_fail(error,
+                             errno == ENOMEM ? CELLGATE_NO_MEMORY : CELLGATE_IO,
+                             "%s: %s", in->path, strerror(errno));
     return CELLGATE_OK;
 }
 

@@ -122,8 +122,9 @@ static cellgate_status open_temporary(cg_atomic_file *file, mode_t mode,
     if (file->stream == NULL) {
         int cause = errno;
         (void)close(descriptor);
-        return cellgate_fail(error, CELLGATE_IO, "%s: cannot be written: %s",
-                             file->path, strerror(cause));
+        return cellgate_fail(
+            error, cause == ENOMEM ? CELLGATE_NO_MEMORY : CELLGATE_IO,
+            "%s: cannot be written: %s", file->path, strerror(cause));
     }
     return CELLGATE_OK;
 }
@@ -211,8 +212,9 @@ cellgate_status cg_atomic_file_commit(cg_atomic_file *file,
         free(file->temporary);
         file->temporary = NULL;
     } else {
-        status = cellgate_fail(error, CELLGATE_IO, "%s: cannot be written: %s",
-                               file->path, strerror(cause));
+        status = cellgate_fail(
+            error, cause == ENOMEM ? CELLGATE_NO_MEMORY : CELLGATE_IO,
+            "%s: cannot be written: %s", file->path, strerror(cause));
     }
     cg_atomic_file_abandon(file);
     return status;

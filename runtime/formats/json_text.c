@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "runtime/formats/json_text.h"
@@ -9,11 +10,20 @@ cellgate_status cg_json_parse(const char *name, const char *text, size_t size,
                               json_t **json, cellgate_error *error)
 {
     json_error_t problem;
-    json_t *made = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
+    json_t *made;
 
-    if (json_is_object(made)) {
+    errno = 0;
+    made = json_loadb(text, size, JSON_REJECT_DUPLICATES, &problem);
+    if (json_is_object(made) && errno != ENOMEM) {
         *json = made;
         return CELLGATE_OK;
+    }
+    /* Jansson 2.14 drops characters of a text when it cannot grow its buffer,
+       and may say nothing; malloc() alone has told. */
+    if (made != NULL && errno == ENOMEM) {
+        json_decref(made);
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "out of memory while reading %s", name);
     }
     if (made != NULL) {
         json_decref(made);
@@ -21,8 +31,8 @@ cellgate_status cg_json_parse(const char *name, const char *text, size_t size,
                              "%s is not a JSON object", name);
     }
     /* Jansson says nothing when most of its allocations fail; after some it
-       blames the text. */
-    if (problem.text[0] == '\0' ||
+       blames the text, and malloc() alone has told. */
+    if (problem.text[0] == '\0' || errno == ENOMEM ||
         json_error_code(&problem) == json_error_out_of_memory)
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "out of memory while reading %s", name);

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <zip.h>
@@ -36,23 +37,32 @@ typedef struct member {
 
 /* ---- The zip ------------------------------------------------------------- */
 
+/*
+ * libzip blames the file after some of its own allocations fail; errno, which
+ * was set to zero before, then tells.
+ */
+static cellgate_status fail_zip(cellgate_error *error, const char *name,
+                                const char *problem)
+{
+    if (errno == ENOMEM)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "out of memory while reading %s", name);
+    return cellgate_fail(error, CELLGATE_BAD_FILE, "%s%s", name, problem);
+}
+
 static cellgate_status open_zip(const cg_source *source, zip_t **zip,
                                 cellgate_error *error)
 {
     const int fd = dup(source->fd);
-    int code = 0;
 
-    *zip = fd >= 0 && lseek(fd, 0, SEEK_SET) == 0 ? zip_fdopen(fd, 0, &code)
-                                                  : NULL;
+    errno = 0;
+    *zip =
+        fd >= 0 && lseek(fd, 0, SEEK_SET) == 0 ? zip_fdopen(fd, 0, NULL) : NULL;
     if (*zip != NULL)
         return CELLGATE_OK;
     if (fd >= 0)
         (void)close(fd);
-    if (code == ZIP_ER_MEMORY)
-        return cellgate_fail(error, CELLGATE_NO_MEMORY,
-                             "out of memory while opening the zip");
-    return cellgate_fail(error, CELLGATE_BAD_FILE,
-                         "the zip is damaged or cut short");
+    return fail_zip(error, "the zip", " is damaged or cut short");
 }
 
 /* Number of the member of that name; -1 without one. */
@@ -139,18 +149,21 @@ static cellgate_status read_member(const cg_source *source, zip_t *zip,
     status = check_member(source, name, &about, limits, error);
     if (status != CELLGATE_OK)
         return status;
+    errno = 0;
     file = zip_fopen_index(zip, number, 0);
-    if (file == NULL)
-        return cellgate_fail(error, CELLGATE_BAD_FILE, "%s: %s", name,
-                             zip_strerror(zip));
+    if (file == NULL) {
+        char problem[128];
+
+        (void)snprintf(problem, sizeof problem, ": %s", zip_strerror(zip));
+        return fail_zip(error, name, problem);
+    }
     content->size = (size_t)about.size;
     content->bytes = malloc(content->size + 1);
     if (content->bytes == NULL)
         status = cellgate_fail(error, CELLGATE_NO_MEMORY,
                                "out of memory while reading %s", name);
     else if (!read_whole(file, content->bytes, content->size))
-        status = cellgate_fail(error, CELLGATE_BAD_FILE,
-                               "%s is damaged or cut short", name);
+        status = fail_zip(error, name, " is damaged or cut short");
     else
         content->bytes[content->size] = '\0';
     (void)zip_fclose(file);

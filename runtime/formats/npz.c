@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <zip.h>
 
 #include "cellgate/plugin.h"
@@ -26,16 +27,19 @@ void cg_named_arrays_free(cg_named_array *arrays, size_t count)
     free(arrays);
 }
 
-/* An archive that cannot be read is a bad file, unless the system refused. */
+/*
+ * An archive that cannot be read is a bad file, unless the system refused.
+ * libzip blames the file after some of its own allocations fail; errno, which
+ * was set to zero before, then tells.
+ */
 static cellgate_status archive_failed(zip_error_t *cause, const char *where,
                                       cellgate_error *error)
 {
     cellgate_status status = CELLGATE_BAD_FILE;
 
-    if (zip_error_code_zip(cause) == ZIP_ER_MEMORY)
+    if (zip_error_code_zip(cause) == ZIP_ER_MEMORY || errno == ENOMEM)
         status = CELLGATE_NO_MEMORY;
-    else if (zip_error_system_type(cause) == ZIP_ET_SYS ||
-             zip_error_code_zip(cause) == ZIP_ER_NOENT)
+    else if (zip_error_system_type(cause) == ZIP_ET_SYS)
         status = CELLGATE_IO;
     return cellgate_fail(error, status, "%s: %s", where,
                          zip_error_strerror(cause));
@@ -228,13 +232,19 @@ cellgate_status cg_npz_read(const char *path, uint64_t size,
                             cellgate_error *error)
 {
     int code = 0;
-    zip_t *archive = zip_open(path, ZIP_RDONLY, &code);
+    zip_t *archive;
     cellgate_status status;
 
+    errno = 0;
+    archive = zip_open(path, ZIP_RDONLY, &code);
     if (archive == NULL) {
         zip_error_t cause;
         zip_error_init_with_code(&cause, code);
-        status = archive_failed(&cause, path, error);
+        /* libzip says the same of some damaged archives. */
+        status = code == ZIP_ER_NOENT && access(path, F_OK) != 0
+                     ? cellgate_fail(error, CELLGATE_IO, "%s: %s", path,
+                                     zip_error_strerror(&cause))
+                     : archive_failed(&cause, path, error);
         zip_error_fini(&cause);
         return status;
     }
@@ -418,6 +428,7 @@ cellgate_status cg_npz_write(FILE *stream, const char *path,
     if (headers == NULL)
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "out of memory");
     zip_error_init(&to.error);
+    errno = 0;
     status = open_archive(&to, path, &archive, error);
     if (status == CELLGATE_OK)
         status =
