@@ -573,17 +573,23 @@ cellgate_plugin_entry(uint32_t lowest, uint32_t highest);
 #define CELLGATE_PRINTF_LIKE(text, first)
 #endif
 
-/* What the two below have in common. */
+/* What the two below have in common. A text is one line, and is shown on
+   terminals: control characters, which names out of files may have, become '?'. */
 CELLGATE_PRINTF_LIKE(4, 0)
 static inline void cellgate_error_fill(cellgate_error *error,
                                        cellgate_status status,
                                        cellgate_reason reason,
                                        const char *format, va_list arguments)
 {
+    char *at;
+
     error->status = (int32_t)status;
     error->reason = (int32_t)reason;
     error->vendor_code = 0;
     (void)vsnprintf(error->text, sizeof error->text, format, arguments);
+    for (at = error->text; *at != '\0'; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            *at = '?';
 }
 
 /* Fills *error and returns `status`: return cellgate_fail(error, ...); */
