@@ -18,7 +18,8 @@ verdict() { # ok|bad text
 }
 defined() { nm -D --defined-only "$1" | awk '$2 != "A" {print $3}' | sed 's/@.*//' | sort; }
 
-tr '\n' ' ' <"$srcdir/include/cellgate/cellgate.h" |
+cat "$srcdir/include/cellgate/cellgate.h" \
+  "$srcdir/include/cellgate/generate.h" | tr '\n' ' ' |
   grep -oE 'CELLGATE_API [^;]*;' | grep -oE '[a-z_]+\(' | grep '^cellgate_' |
   tr -d '(' | sort -u >"$work/declared"
 defined .libs/libcellgate.so >"$work/exported"
@@ -26,7 +27,7 @@ if diff "$work/declared" "$work/exported" >"$work/diff"; then
   verdict ok
 else
   cat "$work/diff"
-  verdict bad "libcellgate's exports (>) are not the functions of cellgate.h (<)"
+  verdict bad "libcellgate's exports (>) are not the functions of cellgate.h and generate.h (<)"
 fi
 
 for plugin in .libs/openmp.so; do
