@@ -6,6 +6,7 @@
  *   cellgate_model     a trained model read from a file; immutable
  *   cellgate_session   a model placed on devices, ready to run
  *   cellgate_stream    recurrent state carried from one request to the next
+ *   cellgate_explanation  what a request would be given to, and why
  *   cellgate_generator a decoder that feeds itself, ready to generate
  *   cellgate_arrays    named arrays read from a .npy or .npz file
  *
@@ -455,47 +456,6 @@ CELLGATE_API cellgate_status cellgate_cancel(cellgate_ticket *ticket);
 /* Waits for a request that runs; cancels one that does not. NULL is allowed. */
 CELLGATE_API void cellgate_ticket_destroy(cellgate_ticket *ticket);
 
-/* ---- Calibration -------------------------------------------------------- */
-
-/* What to measure; zero and NULL are the defaults. */
-typedef struct cellgate_calibration {
-    size_t struct_size;
-    double seconds;      /* time to spend at most; 30. What was measured before
-                            counts: a second call goes on where one ended */
-    int64_t batch_least; /* shapes that decisions are wanted for: 1 */
-    int64_t batch_most;  /* 64 */
-    int64_t steps_least; /* 1; a model of fixed steps has those */
-    int64_t steps_most;  /* 128 */
-    /* Called now and then, with the share of the work done; a value other than
-       0 ends the calibration, and what was measured stays. NULL: not called. */
-    int32_t (*progress)(void *context, double done);
-    void *progress_context;
-} cellgate_calibration;
-
-typedef struct cellgate_calibration_result {
-    size_t struct_size;
-    uint32_t candidates;     /* pieces of the model times devices' variants */
-    uint32_t cells;          /* shapes that decisions are wanted for */
-    uint32_t cells_measured; /* in this call */
-    uint32_t cells_left_out; /* too large for the time or the memory */
-    uint32_t wrong;          /* candidates whose results are wrong: they are
-                                never chosen; the log says which */
-    uint64_t samples;        /* in this call */
-} cellgate_calibration_result;
-
-/*
- * Measures what the session's model costs on every device it may use, at the
- * shapes where that decides most, and keeps it in the runtime's store: from
- * then on requests go where they cost least, in this session, in others, and in
- * other processes. Each candidate is checked against the host ops before it is
- * timed. The regime is that of the configuration. Either argument after the
- * session may be NULL. Nothing else should use the devices meanwhile. IO: the
- * store cannot be written; what was measured holds for this process.
- */
-CELLGATE_API cellgate_status cellgate_calibrate(
-    cellgate_session *session, const cellgate_calibration *options,
-    cellgate_calibration_result *result, cellgate_error *error);
-
 /* ---- Stream ------------------------------------------------------------ */
 
 /*
@@ -639,6 +599,7 @@ CELLGATE_API cellgate_status cellgate_file_write(const char *path,
 }
 #endif
 
+#include "cellgate/calibrate.h"
 #include "cellgate/generate.h"
 
 #endif /* CELLGATE_CELLGATE_H */

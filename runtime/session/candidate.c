@@ -4,13 +4,18 @@
 
 #include <stdlib.h>
 
-#include "runtime/session/calibrate.h"
 #include "runtime/session/session.h"
 
 const char *cg_candidate_name(const cg_candidate *candidate)
 {
     return candidate->device != NULL ? cg_device_name(candidate->device)
                                      : "host";
+}
+
+bool cg_candidate_ready(const cg_candidate *candidate)
+{
+    return candidate->opened &&
+           cg_device_usable(candidate->device, NULL) == CELLGATE_OK;
 }
 
 /* ---- Listing ----------------------------------------------------------- */

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/session/numeric.h"
+#include "runtime/session/offers.h"
 #include "runtime/session/route.h"
 #include "runtime/session/session.h"
 
@@ -18,19 +20,6 @@ typedef struct best {
     const cg_segment *other; /* that one */
 } best;
 
-static const char *numeric_name(int32_t numeric)
-{
-    switch (numeric) {
-#define NUMERIC_CASE(name, value, text)                                        \
-    case CELLGATE_##name:                                                      \
-        return text;
-        CELLGATE_NUMERIC_LIST(NUMERIC_CASE)
-#undef NUMERIC_CASE
-    default:
-        return "?";
-    }
-}
-
 cellgate_status cg_segment_candidate(const cg_segment *segment,
                                      cg_cost_candidate *candidate,
                                      cellgate_error *error)
@@ -41,15 +30,15 @@ cellgate_status cg_segment_candidate(const cg_segment *segment,
 
     if (status != CELLGATE_OK)
         return status;
-    *candidate =
-        (cg_cost_candidate){ .device = cg_device_name(device),
-                             .plugin = identity.plugin,
-                             .build = identity.build,
-                             .identity = identity.identity,
-                             .settings = identity.settings,
-                             .variant = segment->variant.name,
-                             .numeric = numeric_name(segment->variant.numeric),
-                             .host = identity.host };
+    *candidate = (cg_cost_candidate){ .device = cg_device_name(device),
+                                      .plugin = identity.plugin,
+                                      .build = identity.build,
+                                      .identity = identity.identity,
+                                      .settings = identity.settings,
+                                      .variant = segment->variant.name,
+                                      .numeric = cg_numeric_name(
+                                          segment->variant.numeric),
+                                      .host = identity.host };
     return CELLGATE_OK;
 }
 
@@ -66,29 +55,30 @@ void cg_segment_cost_shape(const cg_segment *segment, const cg_shape *shapes,
 /* ---- One piece on one candidate
  * ---------------------------------------------- */
 
-static bool fits(const cg_segment *segment, const cg_cost_shape *shape)
+static double share_of(const cg_segment *segment)
 {
-    const cellgate_shape wanted = { sizeof wanted, shape->batch, shape->steps };
-    cellgate_error refusal = CELLGATE_ERROR_INIT;
+    const cg_engine *engine = segment->engine;
 
-    return cg_segment_fits(segment, &wanted, &refusal) == CELLGATE_OK;
+    if (engine->staged)
+        return 1.0 / engine->queue_depth;
+    return (double)segment->variant.threads /
+           fmax(cg_device_thread_budget(engine->device), 1);
 }
 
-static cellgate_status cost_of(const cg_costing *costing,
-                               const cg_segment *segment, cg_option *option,
-                               cellgate_error *error)
+cellgate_status cg_segment_option(const cg_costing *costing,
+                                  const cg_segment *segment, cg_option *option,
+                                  cellgate_error *refusal,
+                                  cellgate_error *error)
 {
     cg_cost_book *book = costing->session->book;
     cg_cost_verdict verdict;
     cg_cost_candidate candidate;
     cg_cost_shape shape;
+    cellgate_shape wanted = { .struct_size = sizeof wanted };
     cellgate_status status = cg_segment_candidate(segment, &candidate, error);
 
     memset(option, 0, sizeof *option);
-    option->share = (double)segment->variant.threads /
-                    fmax(cg_device_thread_budget(segment->engine->device), 1);
-    if (segment->engine->staged)
-        option->share = 1.0 / segment->engine->queue_depth;
+    option->share = share_of(segment);
     cg_segment_cost_shape(segment, costing->shapes, costing->fill, &shape);
     if (status == CELLGATE_OK)
         status = cg_cost_book_verdict(book, &candidate, segment->structure,
@@ -99,10 +89,12 @@ static cellgate_status cost_of(const cg_costing *costing,
                                  costing->regime, &shape, &option->cost, error);
     if (status != CELLGATE_OK)
         return status;
+    wanted.batch = shape.batch;
+    wanted.steps = shape.steps;
     if (verdict.checked && !verdict.right)
-        option->excluded = "its results were wrong";
-    else if (option->cost.kind != CG_COST_NONE && !fits(segment, &shape))
-        option->excluded = "it does not take this shape";
+        option->excluded = "its results are wrong";
+    else if (cg_segment_fits(segment, &wanted, refusal) != CELLGATE_OK)
+        option->excluded = refusal->text;
     return CELLGATE_OK;
 }
 
@@ -112,14 +104,14 @@ static void compare(const cg_costing *costing, const cg_option *option,
 {
     const double score =
         cg_option_score(option, &costing->policy) + after->score;
+    bool same;
 
     if (isinf(score))
         return;
-    if (score < so_far->score) {
-        /* The one before is the rival only where it does the same piece. */
-        const bool same = so_far->segment != NULL &&
-                          so_far->segment->node_count == segment->node_count;
-
+    /* The one before is the rival only where it does the same piece. */
+    same = so_far->segment != NULL &&
+           so_far->segment->node_count == segment->node_count;
+    if (score < so_far->score)
         *so_far = (best){ .score = score,
                           .seconds = option->cost.seconds + after->seconds,
                           .variance =
@@ -127,9 +119,9 @@ static void compare(const cg_costing *costing, const cg_option *option,
                               pow(option->cost.seconds * option->cost.error, 2),
                           .segment = segment,
                           .cost = option->cost,
-                          .rival = same ? so_far->score : so_far->rival,
-                          .other = same ? so_far->segment : so_far->other };
-    } else if (score < so_far->rival) {
+                          .rival = same ? so_far->score : HUGE_VAL,
+                          .other = same ? so_far->segment : NULL };
+    else if (same && score < so_far->rival) {
         so_far->rival = score;
         so_far->other = segment;
     }
@@ -138,58 +130,28 @@ static void compare(const cg_costing *costing, const cg_option *option,
 /* ---- One piece on every candidate
  * -------------------------------------------- */
 
-static bool may_run(const cg_engine *engine, const cellgate_variant *variant)
-{
-    return variant->numeric == CELLGATE_NUMERIC_F32 &&
-           variant->threads <= cg_device_thread_budget(engine->device);
-}
+/* What a visit of a piece's offers knows. */
+typedef struct trying {
+    const cg_costing *costing;
+    const best *after;
+    best *so_far;
+} trying;
 
-static cellgate_status try_variant(cg_costing *costing, const cg_engine *engine,
-                                   const size_t *nodes, size_t count,
-                                   const cellgate_variant *variant,
-                                   const best *after, best *so_far,
-                                   cellgate_error *error)
+static cellgate_status try_offer(void *context, const cg_offer *offer,
+                                 cellgate_error *error)
 {
-    cg_segment *segment;
-    cg_option option;
-    cellgate_status status =
-        cg_segment_pool_get(&costing->session->pool, engine, nodes, count,
-                            variant, NULL, &segment, error);
-
-    if (status == CELLGATE_OK)
-        status = cost_of(costing, segment, &option, error);
-    if (status == CELLGATE_OK)
-        compare(costing, &option, segment, after, so_far);
-    return status;
-}
-
-/* A device that refuses the piece, or fails to say, has no variant of it. */
-static cellgate_status try_engine(cg_costing *costing, const cg_engine *engine,
-                                  const size_t *nodes, size_t count,
-                                  const best *after, best *so_far,
-                                  cellgate_error *error)
-{
+    const trying *with = context;
     cellgate_error refusal = CELLGATE_ERROR_INIT;
-    cellgate_variant variant;
-    cg_segment *first;
-    cellgate_status status =
-        cg_segment_pool_get(&costing->session->pool, engine, nodes, count, NULL,
-                            NULL, &first, &refusal);
+    cg_option option;
+    cellgate_status status;
 
-    if (status != CELLGATE_OK)
-        return status == CELLGATE_NO_MEMORY
-                   ? cellgate_fail(error, status, "%s", refusal.text)
-                   : CELLGATE_OK;
-    for (uint32_t index = 0; status == CELLGATE_OK &&
-                             cg_segment_variant(first, NULL, index, &variant,
-                                                &refusal) == CELLGATE_OK;
-         index++) {
-        variant.name[sizeof variant.name - 1] = '\0';
-        variant.threads = variant.threads > 0 ? variant.threads : 1;
-        if (may_run(engine, &variant))
-            status = try_variant(costing, engine, nodes, count, &variant, after,
-                                 so_far, error);
-    }
+    if (offer->segment == NULL)
+        return CELLGATE_OK;
+    status = cg_segment_option(with->costing, offer->segment, &option, &refusal,
+                               error);
+    if (status == CELLGATE_OK)
+        compare(with->costing, &option, offer->segment, with->after,
+                with->so_far);
     return status;
 }
 
@@ -198,16 +160,16 @@ static cellgate_status try_piece(cg_costing *costing, const size_t *nodes,
                                  cellgate_error *error)
 {
     cellgate_session *session = costing->session;
+    trying with = { costing, after, so_far };
     cellgate_status status = CELLGATE_OK;
 
     for (size_t at = 0; status == CELLGATE_OK && at < session->candidate_count;
          at++) {
         const cg_candidate *candidate = &session->candidates[at];
 
-        if (candidate->opened &&
-            cg_device_usable(candidate->device, NULL) == CELLGATE_OK)
-            status = try_engine(costing, &candidate->engine, nodes, count,
-                                after, so_far, error);
+        if (cg_candidate_ready(candidate))
+            status = cg_offers_visit(&session->pool, &candidate->engine, nodes,
+                                     count, try_offer, &with, error);
     }
     return status;
 }

@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-#include "runtime/session/calibrate.h"
+#include "runtime/session/offers.h"
+#include "runtime/session/pieces.h"
 
 /* Collects pieces; the context of a chooser that cuts nothing itself. */
 typedef struct collecting {
@@ -49,33 +50,11 @@ static cellgate_status add_segment(cg_piece *piece, cg_segment *segment,
     return CELLGATE_OK;
 }
 
-static cellgate_status add_candidates(collecting *to, const cg_engine *engine,
-                                      cg_piece *piece, cellgate_error *error)
+static cellgate_status add_offer(void *context, const cg_offer *offer,
+                                 cellgate_error *error)
 {
-    cg_segment_pool *pool = &to->session->pool;
-    cellgate_error refusal = CELLGATE_ERROR_INIT;
-    cellgate_variant variant;
-    cg_segment *first, *segment;
-    cellgate_status status = cg_segment_pool_get(
-        pool, engine, piece->nodes, piece->count, NULL, NULL, &first, &refusal);
-
-    if (status != CELLGATE_OK)
-        return status == CELLGATE_NO_MEMORY ? no_memory(error) : CELLGATE_OK;
-    for (uint32_t index = 0; status == CELLGATE_OK &&
-                             cg_segment_variant(first, NULL, index, &variant,
-                                                &refusal) == CELLGATE_OK;
-         index++) {
-        variant.name[sizeof variant.name - 1] = '\0';
-        variant.threads = variant.threads > 0 ? variant.threads : 1;
-        if (variant.numeric != CELLGATE_NUMERIC_F32 ||
-            variant.threads > cg_device_thread_budget(engine->device))
-            continue;
-        status = cg_segment_pool_get(pool, engine, piece->nodes, piece->count,
-                                     &variant, NULL, &segment, error);
-        if (status == CELLGATE_OK)
-            status = add_segment(piece, segment, error);
-    }
-    return status;
+    return offer->segment != NULL ? add_segment(context, offer->segment, error)
+                                  : CELLGATE_OK;
 }
 
 /* ---- Pieces
@@ -114,29 +93,36 @@ static cellgate_status add_piece(collecting *to, const size_t *nodes,
     piece->count = count;
     for (size_t at = 0; status == CELLGATE_OK && at < session->candidate_count;
          at++)
-        if (session->candidates[at].opened)
-            status = add_candidates(to, &session->candidates[at].engine, piece,
-                                    error);
+        if (cg_candidate_ready(&session->candidates[at]))
+            status = cg_offers_visit(
+                &session->pool, &session->candidates[at].engine, piece->nodes,
+                piece->count, add_offer, piece, error);
     return status;
 }
 
-/* Marks where an engine's greedy segments of a chain begin. */
+/* Marks where an engine's greedy segments of a chain begin; one that fails to
+   say has no more of them. */
 static cellgate_status mark_cuts(collecting *to, const cg_engine *engine,
                                  const size_t *nodes, size_t longest,
                                  bool *cuts, cellgate_error *error)
 {
     cg_greedy greedy = { &to->session->pool, engine, NULL };
-    cellgate_status status = CELLGATE_OK;
 
-    for (size_t at = 0; status == CELLGATE_OK && at < longest;) {
+    for (size_t at = 0; at < longest;) {
+        cellgate_status status;
+        cellgate_error cause = CELLGATE_ERROR_INIT;
         cg_choice choice = { .segment = NULL };
 
         cuts[at] = true;
         status = cg_choose_greedily(&greedy, nodes + at, longest - at, &choice,
-                                    error);
+                                    &cause);
+        if (status == CELLGATE_NO_MEMORY)
+            return no_memory(error);
+        if (status != CELLGATE_OK)
+            return CELLGATE_OK;
         at += choice.segment != NULL ? choice.segment->node_count : 1;
     }
-    return status;
+    return CELLGATE_OK;
 }
 
 /* Every stretch from one cut to another. */
@@ -174,7 +160,7 @@ static cellgate_status collect(void *context, const size_t *nodes,
         to->seen[nodes[at]] = true;
     for (size_t at = 0; status == CELLGATE_OK && at < session->candidate_count;
          at++)
-        if (session->candidates[at].opened)
+        if (cg_candidate_ready(&session->candidates[at]))
             status = mark_cuts(to, &session->candidates[at].engine, nodes,
                                longest, cuts, error);
     if (status == CELLGATE_OK)

@@ -5,25 +5,8 @@
 #include <stdlib.h>
 
 #include "runtime/session/call.h"
-#include "runtime/session/route.h"
+#include "runtime/session/route_table.h"
 #include "runtime/session/session.h"
-
-#define SLOTS 1024u /* a power of two */
-#define TRIES 8u    /* places where a class may lie */
-
-/*
- * A pinned class. Read without a lock: `version` is odd while the rest is
- * written, and what was read counts only if it did not change meanwhile.
- */
-typedef struct slot {
-    _Atomic uint32_t version;
-    _Atomic uint64_t key; /* 0: free */
-    _Atomic uint64_t generation;
-    _Atomic(cg_placement *) placement;
-    _Atomic(const cg_segment *) rival;
-    _Atomic uint64_t numbers[2]; /* seconds and error, ahead and kind, packed */
-    _Atomic uint32_t samples;
-} slot;
 
 /* A placement that was made for some class, and is kept for the others. */
 typedef struct made {
@@ -33,32 +16,53 @@ typedef struct made {
 } made;
 
 struct cg_router {
-    slot *slots;
+    cg_route_table *table;
     _Atomic uint64_t forgotten; /* counts cg_router_forget() */
     made *placements;           /* under the session's mutex */
     cg_regime regime;
     cg_policy policy;
 };
 
+void cg_route_settings(const cellgate_session *session, cg_regime *regime,
+                       cg_policy *policy)
+{
+    const cg_config *config = cg_device_table_config(session->table);
+
+    cg_policy_init(policy);
+    policy->margin = config->margin / 100.0;
+    policy->objective =
+        config->objective == CG_AIM_THROUGHPUT ? CG_THROUGHPUT : CG_LATENCY;
+    *regime =
+        config->regime == CG_ARRIVALS_SPACED ? CG_SPACED : CG_BACK_TO_BACK;
+}
+
+void cg_route_text(const cg_route *route, char *text, size_t size)
+{
+    const cg_segment *rival = route->rival;
+    const int tenths = (int)(route->ahead * 10 + 0.5);
+
+    snprintf(text, size, "measured: %lld us predicted (%s, %u samples)",
+             (long long)(route->cost.seconds * 1e6 + 0.5),
+             cg_cost_kind_name(route->cost.kind), route->cost.samples);
+    if (route->ahead > 0)
+        snprintf(text + strlen(text), size - strlen(text),
+                 ", %d.%d times ahead of %s %s", tenths / 10, tenths % 10,
+                 cg_device_name(rival->engine->device), rival->variant.name);
+}
+
 cellgate_status cg_router_create(const cellgate_session *session,
                                  cg_router **router, cellgate_error *error)
 {
-    const cg_config *config = cg_device_table_config(session->table);
     cg_router *new = calloc(1, sizeof *new);
 
     if (new != NULL)
-        new->slots = calloc(SLOTS, sizeof *new->slots);
-    if (new == NULL || new->slots == NULL) {
+        new->table = cg_route_table_create();
+    if (new == NULL || new->table == NULL) {
         free(new);
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "no memory to route requests");
     }
-    cg_policy_init(&new->policy);
-    new->policy.margin = config->margin / 100.0;
-    new->policy.objective =
-        config->objective == CG_AIM_THROUGHPUT ? CG_THROUGHPUT : CG_LATENCY;
-    new->regime =
-        config->regime == CG_ARRIVALS_SPACED ? CG_SPACED : CG_BACK_TO_BACK;
+    cg_route_settings(session, &new->regime, &new->policy);
     *router = new;
     return CELLGATE_OK;
 }
@@ -79,7 +83,7 @@ bool cg_router_destroy(cg_router *router)
         free(router->placements);
         router->placements = next;
     }
-    free(router->slots);
+    cg_route_table_destroy(router->table);
     free(router);
     return true;
 }
@@ -150,124 +154,6 @@ static uint64_t key_of(const cg_call *call, double fill)
     }
     key = mix(key, class_of_fill(fill));
     return key != 0 ? key : 1;
-}
-
-/* ---- The table
- * ----------------------------------------------------------------- */
-
-static uint64_t pack(float first, float second)
-{
-    uint32_t words[2];
-    uint64_t packed;
-
-    memcpy(&words[0], &first, sizeof first);
-    memcpy(&words[1], &second, sizeof second);
-    memcpy(&packed, words, sizeof packed);
-    return packed;
-}
-
-static void unpack(uint64_t packed, float *first, float *second)
-{
-    uint32_t words[2];
-
-    memcpy(words, &packed, sizeof words);
-    memcpy(first, &words[0], sizeof *first);
-    memcpy(second, &words[1], sizeof *second);
-}
-
-static slot *slot_at(const cg_router *router, uint64_t key, uint32_t try)
-{
-    return &router->slots[(key + try) & (SLOTS - 1)];
-}
-
-static void read_route(slot *from, cg_route *route)
-{
-    float seconds, error, ahead, kind;
-
-    route->placement =
-        atomic_load_explicit(&from->placement, memory_order_relaxed);
-    unpack(atomic_load_explicit(&from->numbers[0], memory_order_relaxed),
-           &seconds, &error);
-    unpack(atomic_load_explicit(&from->numbers[1], memory_order_relaxed),
-           &ahead, &kind);
-    route->cost.seconds = seconds;
-    route->cost.error = error;
-    route->cost.kind = (cg_cost_kind)kind;
-    route->cost.samples =
-        atomic_load_explicit(&from->samples, memory_order_relaxed);
-    route->measured = route->cost.kind != CG_COST_NONE;
-    route->ahead = ahead;
-    route->rival = atomic_load_explicit(&from->rival, memory_order_relaxed);
-}
-
-static bool look_up(const cg_router *router, uint64_t key, uint64_t generation,
-                    cg_route *route)
-{
-    for (uint32_t try = 0; try < TRIES; try++) {
-        slot *at = slot_at(router, key, try);
-        const uint32_t version =
-            atomic_load_explicit(&at->version, memory_order_acquire);
-        uint64_t found, made_in;
-
-        if (version % 2 != 0)
-            continue;
-        found = atomic_load_explicit(&at->key, memory_order_relaxed);
-        if (found == 0)
-            return false;
-        if (found != key)
-            continue;
-        made_in = atomic_load_explicit(&at->generation, memory_order_relaxed);
-        read_route(at, route);
-        atomic_thread_fence(memory_order_acquire);
-        return atomic_load_explicit(&at->version, memory_order_relaxed) ==
-                   version &&
-               made_in == generation;
-    }
-    return false;
-}
-
-/* The class's place, a free one, or, where all are taken, the first: the class
-   there is decided again when it comes. */
-static slot *place_for(const cg_router *router, uint64_t key)
-{
-    for (uint32_t try = 0; try < TRIES; try++) {
-        slot *at = slot_at(router, key, try);
-        const uint64_t found =
-            atomic_load_explicit(&at->key, memory_order_relaxed);
-
-        if (found == 0 || found == key)
-            return at;
-    }
-    return slot_at(router, key, 0);
-}
-
-/* One writer at a time: under the session's mutex. */
-static void keep(const cg_router *router, uint64_t key, uint64_t generation,
-                 const cg_route *route)
-{
-    slot *at = place_for(router, key);
-    const uint32_t version =
-        atomic_load_explicit(&at->version, memory_order_relaxed);
-
-    atomic_store_explicit(&at->version, version + 1, memory_order_relaxed);
-    atomic_thread_fence(memory_order_release);
-    atomic_store_explicit(&at->key, key, memory_order_relaxed);
-    atomic_store_explicit(&at->generation, generation, memory_order_relaxed);
-    atomic_store_explicit(&at->placement, route->placement,
-                          memory_order_relaxed);
-    atomic_store_explicit(
-        &at->numbers[0],
-        pack((float)route->cost.seconds, (float)route->cost.error),
-        memory_order_relaxed);
-    atomic_store_explicit(
-        &at->numbers[1],
-        pack((float)route->ahead,
-             route->measured ? (float)route->cost.kind : 0.0f),
-        memory_order_relaxed);
-    atomic_store_explicit(&at->rival, route->rival, memory_order_relaxed);
-    atomic_store_explicit(&at->samples, route->cost.samples,
-                          memory_order_relaxed);
-    atomic_store_explicit(&at->version, version + 2, memory_order_release);
 }
 
 /* ---- Deciding
@@ -385,13 +271,13 @@ cellgate_status cg_router_route(cg_router *router, cellgate_session *session,
     const uint64_t key = key_of(call, fill);
     cellgate_status status = CELLGATE_OK;
 
-    if (look_up(router, key, generation, route))
+    if (cg_route_table_find(router->table, key, generation, route))
         return CELLGATE_OK;
     pthread_mutex_lock(&session->mutex);
-    if (!look_up(router, key, generation, route)) {
+    if (!cg_route_table_find(router->table, key, generation, route)) {
         status = decide(router, session, call, fill, route, error);
         if (status == CELLGATE_OK)
-            keep(router, key, generation, route);
+            cg_route_table_put(router->table, key, generation, route);
     }
     pthread_mutex_unlock(&session->mutex);
     return status;

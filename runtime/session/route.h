@@ -36,6 +36,14 @@ cellgate_status cg_router_create(const struct cellgate_session *session,
    cg_placement_destroy(). */
 bool cg_router_destroy(cg_router *router);
 
+/* The regime and the policy that the configuration asks for. */
+void cg_route_settings(const struct cellgate_session *session,
+                       cg_regime *regime, cg_policy *policy);
+
+/* "measured: 92 us predicted (interpolated, 31 samples), 1.8 times ahead of cpu
+   t1"; of a route that is measured. */
+void cg_route_text(const cg_route *route, char *text, size_t size);
+
 /* The placement for a checked request. Any thread. */
 cellgate_status cg_router_route(cg_router *router,
                                 struct cellgate_session *session,
@@ -63,6 +71,15 @@ typedef struct cg_costing {
 /* A chooser; its context is a cg_costing. */
 cellgate_status cg_choose_by_cost(void *costing, const size_t *nodes,
                                   size_t longest, cg_choice *choice,
+                                  cellgate_error *error);
+
+/*
+ * What is known of a segment for a request. Where it is excluded, the reason
+ * may lie in *refusal, which has to outlive the option.
+ */
+cellgate_status cg_segment_option(const cg_costing *costing,
+                                  const cg_segment *segment, cg_option *option,
+                                  cellgate_error *refusal,
                                   cellgate_error *error);
 
 /* A segment's candidate, for the book. */

@@ -210,22 +210,6 @@ static void append(char *text, size_t size, const char *more)
     snprintf(text + used, size - used, "%s", more);
 }
 
-/* "measured: 92 us predicted (interpolated, 31 samples), 1.8 times ahead of cpu
-   t1" */
-static void route_text(const cg_route *route, char *text, size_t size)
-{
-    const cg_segment *rival = route->rival;
-    const int tenths = (int)(route->ahead * 10 + 0.5);
-
-    snprintf(text, size, "measured: %lld us predicted (%s, %u samples)",
-             (long long)(route->cost.seconds * 1e6 + 0.5),
-             cg_cost_kind_name(route->cost.kind), route->cost.samples);
-    if (route->ahead > 0)
-        snprintf(text + strlen(text), size - strlen(text),
-                 ", %d.%d times ahead of %s %s", tenths / 10, tenths % 10,
-                 cg_device_name(rival->engine->device), rival->variant.name);
-}
-
 static void report_reason(const cg_call *call, const cellgate_error *failure,
                           cellgate_report *report)
 {
@@ -239,7 +223,7 @@ static void report_reason(const cg_call *call, const cellgate_error *failure,
         append(text, size, "; ");
     }
     if (call->route.measured)
-        route_text(&call->route, text + strlen(text), size - strlen(text));
+        cg_route_text(&call->route, text + strlen(text), size - strlen(text));
     else
         append(text, size, call->placement->reason);
     for (size_t at = 0; at < call->partition->count; at++) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/model/selftest.h"
+#include "runtime/session/numeric.h"
 #include "runtime/session/session.h"
 
 /* ---- Comparing ---------------------------------------------------------- */
@@ -40,25 +41,12 @@ static double compare(const cellgate_tensor *output,
     return largest > 0 ? largest / magnitude : 0;
 }
 
-static double class_tolerance(int32_t numeric)
-{
-    static const double by_class[] = { [CELLGATE_NUMERIC_F32] = 1e-5,
-                                       [CELLGATE_NUMERIC_TF32] = 1e-2,
-                                       [CELLGATE_NUMERIC_F16] = 1e-2,
-                                       [CELLGATE_NUMERIC_BF16] = 5e-2,
-                                       [CELLGATE_NUMERIC_INT8] = 0.1 };
-
-    return numeric >= 0 && numeric <= CELLGATE_NUMERIC_INT8
-               ? by_class[numeric]
-               : by_class[CELLGATE_NUMERIC_F32];
-}
-
 /* See cellgate_selftest_result; the widest of the variants that may run. */
 static double tolerance_of(const cellgate_session *session)
 {
     const cg_placement *placement =
         session->candidates[session->primary].placement;
-    double widest = class_tolerance(CELLGATE_NUMERIC_F32);
+    double widest = cg_numeric_tolerance(CELLGATE_NUMERIC_F32);
 
     for (int masked = 0; masked < 2; masked++) {
         const cg_partition *partition = &placement->partitions[masked];
@@ -69,7 +57,7 @@ static double tolerance_of(const cellgate_session *session)
         for (size_t i = 0; i < partition->count; i++)
             if (partition->parts[i].segment != NULL)
                 widest = fmax(
-                    widest, class_tolerance(
+                    widest, cg_numeric_tolerance(
                                 partition->parts[i].segment->variant.numeric));
     }
     return widest;

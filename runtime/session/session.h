@@ -49,6 +49,8 @@ struct cellgate_session {
 
 /* ---- candidate.c ------------------------------------------------------- */
 
+/* Whether it is a device that is open and in service. Cheap. */
+bool cg_candidate_ready(const cg_candidate *candidate);
 /* "host", or the device's name. */
 const char *cg_candidate_name(const cg_candidate *candidate);
 
@@ -68,6 +70,8 @@ cellgate_status cg_session_choose(cellgate_session *session,
  * mutex is held.
  */
 void cg_session_open_measured(cellgate_session *session);
+/* Opens every usable device of the session; as above. */
+void cg_session_open_all(cellgate_session *session);
 /*
  * The placement of candidate `index`, made on first need. A failure is kept,
  * but for NO_MEMORY: later calls return it again.

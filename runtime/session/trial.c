@@ -1,32 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-#include "runtime/host/host.h"
-#include "runtime/session/trial.h"
-#include "runtime/session/worker.h"
+#include "runtime/session/trial_state.h"
 
-struct cg_trial {
-    cg_segment_pool *pool;
-    cg_segment *segment;
-    int64_t batch, steps;
-    double watchdog;
-    cg_shape *shapes; /* by value */
-    void *x;
-    float *y;         /* of sequence or last, whichever the segment gives */
-    float *last;      /* of an LSTM that gives both */
-    int32_t *lengths; /* NULL: all full */
-    cellgate_plan *plan;
-    cg_worker *worker; /* NULL: runs are made on the caller */
-    bool abandoned;    /* a run hangs: it, and all that it uses, stays */
-    cellgate_segment_run run;
-    cellgate_status status;
-    cellgate_error error;
-};
-
-static cellgate_status no_memory(cellgate_error *error)
+cellgate_status cg_trial_no_memory(cellgate_error *error)
 {
     return cellgate_fail(error, CELLGATE_NO_MEMORY,
                          "no memory to try a segment at this shape");
@@ -74,7 +53,7 @@ static cellgate_status infer(const cg_graph *graph, const cg_segment *segment,
     return status;
 }
 
-static int64_t elements(const cg_shape *shapes, int32_t value)
+int64_t cg_trial_elements(const cg_shape *shapes, int32_t value)
 {
     return value == CG_NO_VALUE ? 0 : cg_shape_elements(&shapes[value]);
 }
@@ -87,9 +66,9 @@ int64_t cg_trial_bytes(const cg_segment_pool *pool, const cg_segment *segment,
 
     if (shapes != NULL && infer(pool->graph, segment, batch, steps, shapes,
                                 NULL) == CELLGATE_OK) {
-        x = elements(shapes, segment->x);
-        y = elements(shapes, segment->sequence);
-        last = elements(shapes, segment->last);
+        x = cg_trial_elements(shapes, segment->x);
+        y = cg_trial_elements(shapes, segment->sequence);
+        last = cg_trial_elements(shapes, segment->last);
         if (x >= 0 && y >= 0 && last >= 0)
             bytes = (x + y + last) * (int64_t)sizeof(float);
     }
@@ -110,7 +89,7 @@ static uint32_t next(uint32_t *seed)
 static void fill(cg_trial *trial)
 {
     const cg_node *first = &trial->pool->graph->nodes[trial->segment->nodes[0]];
-    const int64_t count = elements(trial->shapes, trial->segment->x);
+    const int64_t count = cg_trial_elements(trial->shapes, trial->segment->x);
     uint32_t seed = 20260801;
 
     for (int64_t at = 0; at < count; at++)
@@ -131,7 +110,7 @@ static void fill_lengths(cg_trial *trial)
                                                        : trial->steps / 2);
 }
 
-static void *take(int64_t count)
+void *cg_trial_take(int64_t count)
 {
     void *memory = NULL;
 
@@ -147,18 +126,20 @@ static cellgate_status allocate(cg_trial *trial, bool ragged,
 {
     const cg_segment *segment = trial->segment;
 
-    trial->x = take(elements(trial->shapes, segment->x));
+    trial->x = cg_trial_take(cg_trial_elements(trial->shapes, segment->x));
     if (segment->sequence != CG_NO_VALUE)
-        trial->y = take(elements(trial->shapes, segment->sequence));
+        trial->y =
+            cg_trial_take(cg_trial_elements(trial->shapes, segment->sequence));
     if (segment->last != CG_NO_VALUE)
-        trial->last = take(elements(trial->shapes, segment->last));
+        trial->last =
+            cg_trial_take(cg_trial_elements(trial->shapes, segment->last));
     if (ragged)
-        trial->lengths = take(trial->batch);
+        trial->lengths = cg_trial_take(trial->batch);
     if (trial->x == NULL ||
         (segment->sequence != CG_NO_VALUE && trial->y == NULL) ||
         (segment->last != CG_NO_VALUE && trial->last == NULL) ||
         (ragged && trial->lengths == NULL))
-        return no_memory(error);
+        return cg_trial_no_memory(error);
     fill(trial);
     if (ragged)
         fill_lengths(trial);
@@ -242,14 +223,14 @@ cellgate_status cg_trial_create(cg_segment_pool *pool, cg_segment *segment,
     cellgate_status status;
 
     if (made == NULL)
-        return no_memory(error);
+        return cg_trial_no_memory(error);
     made->pool = pool;
     made->segment = segment;
     made->batch = batch;
     made->steps = segment->rows ? 1 : steps;
     made->watchdog = watchdog;
     made->shapes = calloc(pool->graph->value_count + 1, sizeof *made->shapes);
-    status = made->shapes == NULL ? no_memory(error)
+    status = made->shapes == NULL ? cg_trial_no_memory(error)
                                   : infer(pool->graph, segment, batch, steps,
                                           made->shapes, error);
     if (status == CELLGATE_OK)
@@ -325,155 +306,4 @@ cellgate_status cg_trial_run(void *argument, cellgate_error *error)
     if (trial->status == CELLGATE_DEVICE_LOST)
         cg_device_quarantine(device, CELLGATE_DEVICE_LOST, trial->error.text);
     return cellgate_fail(error, trial->status, "%s", trial->error.text);
-}
-
-/* ---- Against the host
- * ----------------------------------------------------------- */
-
-/* Buffers by value for the host ops: x and, for LSTMs with a mask, that one as
-   the lengths say; results of the nodes are allocated. */
-typedef struct reference {
-    void **buffers;
-    void *scratch;
-    uint8_t *mask;
-} reference;
-
-static void reference_finish(const cg_trial *trial, reference *of)
-{
-    const cg_graph *graph = trial->pool->graph;
-
-    for (size_t at = 0; of->buffers != NULL && at < trial->segment->node_count;
-         at++) {
-        const cg_node *node = &graph->model->nodes[trial->segment->nodes[at]];
-
-        for (size_t k = 0; k < node->output_count; k++)
-            if (node->outputs[k] != CG_NO_VALUE)
-                free(of->buffers[node->outputs[k]]);
-    }
-    free(of->buffers);
-    free(of->mask);
-    free(of->scratch);
-}
-
-static bool set_mask(const cg_trial *trial, const cg_node *node, reference *of)
-{
-    const int32_t mask =
-        node->kind == CG_LSTM ? node->inputs[CG_LSTM_INPUT_MASK] : CG_NO_VALUE;
-
-    if (mask == CG_NO_VALUE || trial->lengths == NULL)
-        return true;
-    if (of->mask == NULL) {
-        of->mask = calloc((size_t)(trial->batch * trial->steps) + 1, 1);
-        if (of->mask == NULL)
-            return false;
-        for (int64_t row = 0; row < trial->batch; row++)
-            memset(of->mask + row * trial->steps, 1,
-                   (size_t)trial->lengths[row]);
-    }
-    of->buffers[mask] = of->mask;
-    return true;
-}
-
-static cellgate_status run_node(const cg_trial *trial, const cg_node *node,
-                                reference *of, cellgate_error *error)
-{
-    const cellgate_model *model = trial->pool->graph->model;
-    const size_t scratch = cg_host_scratch(node, trial->shapes);
-
-    free(of->scratch);
-    of->scratch = malloc(scratch + 1);
-    if (of->scratch == NULL || !set_mask(trial, node, of))
-        return no_memory(error);
-    for (size_t k = 0; k < node->output_count; k++)
-        if (node->outputs[k] != CG_NO_VALUE) {
-            of->buffers[node->outputs[k]] =
-                take(elements(trial->shapes, node->outputs[k]));
-            if (of->buffers[node->outputs[k]] == NULL)
-                return no_memory(error);
-        }
-    return cg_host_run(model, node, trial->shapes, of->buffers, of->scratch,
-                       error);
-}
-
-static cellgate_status reference_make(const cg_trial *trial, reference *of,
-                                      cellgate_error *error)
-{
-    const cg_graph *graph = trial->pool->graph;
-    cellgate_status status = CELLGATE_OK;
-
-    memset(of, 0, sizeof *of);
-    of->buffers = calloc(graph->value_count + 1, sizeof *of->buffers);
-    if (of->buffers == NULL)
-        return no_memory(error);
-    of->buffers[trial->segment->x] = trial->x;
-    for (size_t at = 0;
-         status == CELLGATE_OK && at < trial->segment->node_count; at++)
-        status = run_node(
-            trial, &graph->model->nodes[trial->segment->nodes[at]], of, error);
-    return status;
-}
-
-/* The largest difference over the largest magnitude; where there are lengths,
-   of valid steps: what a masked step holds is not the device's to say. */
-static double difference(const cg_trial *trial, int32_t value, const float *got,
-                         const float *wanted, bool sequence)
-{
-    const cg_shape *shape = &trial->shapes[value];
-    const int64_t row = elements(trial->shapes, value) / shape->extent[0];
-    const int64_t step = sequence && trial->steps > 0 ? row / trial->steps : 0;
-    double largest = 0, magnitude = 0;
-
-    for (int64_t b = 0; b < shape->extent[0]; b++) {
-        const int64_t count =
-            sequence && trial->lengths != NULL ? trial->lengths[b] * step : row;
-
-        for (int64_t at = b * row; at < b * row + count; at++) {
-            const double off = fabs((double)got[at] - (double)wanted[at]);
-
-            largest = isnan(off) ? HUGE_VAL : fmax(largest, off);
-            magnitude = fmax(magnitude, fabs((double)wanted[at]));
-        }
-    }
-    return largest > 0 ? largest / magnitude : 0;
-}
-
-/* As for a model's self-test (cellgate_selftest_result). */
-static double tolerance_of(int32_t numeric)
-{
-    switch (numeric) {
-    case CELLGATE_NUMERIC_F32:
-        return 1e-5;
-    case CELLGATE_NUMERIC_TF32:
-    case CELLGATE_NUMERIC_F16:
-        return 1e-2;
-    case CELLGATE_NUMERIC_BF16:
-        return 5e-2;
-    default:
-        return 0.1;
-    }
-}
-
-cellgate_status cg_trial_check(cg_trial *trial, bool *right, double *worst,
-                               cellgate_error *error)
-{
-    const cg_segment *segment = trial->segment;
-    reference wanted;
-    double most = 0;
-    cellgate_status status = cg_trial_run(trial, error);
-
-    if (status != CELLGATE_OK)
-        return status;
-    status = reference_make(trial, &wanted, error);
-    if (status == CELLGATE_OK && segment->sequence != CG_NO_VALUE)
-        most = difference(trial, segment->sequence, trial->y,
-                          wanted.buffers[segment->sequence], !segment->rows);
-    if (status == CELLGATE_OK && segment->last != CG_NO_VALUE)
-        most = fmax(most, difference(trial, segment->last, trial->last,
-                                     wanted.buffers[segment->last], false));
-    reference_finish(trial, &wanted);
-    if (status != CELLGATE_OK)
-        return status;
-    *worst = most;
-    *right = most <= tolerance_of(segment->variant.numeric);
-    return CELLGATE_OK;
 }

@@ -19,6 +19,7 @@ verdict() { # ok|bad text
 defined() { nm -D --defined-only "$1" | awk '$2 != "A" {print $3}' | sed 's/@.*//' | sort; }
 
 cat "$srcdir/include/cellgate/cellgate.h" \
+  "$srcdir/include/cellgate/calibrate.h" \
   "$srcdir/include/cellgate/generate.h" | tr '\n' ' ' |
   grep -oE 'CELLGATE_API [^;]*;' | grep -oE '[a-z_]+\(' | grep '^cellgate_' |
   tr -d '(' | sort -u >"$work/declared"
@@ -27,7 +28,7 @@ if diff "$work/declared" "$work/exported" >"$work/diff"; then
   verdict ok
 else
   cat "$work/diff"
-  verdict bad "libcellgate's exports (>) are not the functions of cellgate.h and generate.h (<)"
+  verdict bad "libcellgate's exports (>) are not the functions of cellgate.h, calibrate.h and generate.h (<)"
 fi
 
 for plugin in .libs/openmp.so; do

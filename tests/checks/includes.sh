@@ -32,7 +32,7 @@ allow() {
   fi
 }
 
-public='cellgate/(types|cellgate|generate|plugin)\.h$'
+public='cellgate/(types|cellgate|calibrate|generate|plugin)\.h$'
 abi='cellgate/(types|plugin)\.h$'
 allow include "$public"
 allow runtime/config 'runtime/config/' "$public"
@@ -44,7 +44,7 @@ allow runtime/cost 'runtime/cost/' "$public"
 allow runtime/schedule 'runtime/(schedule|cost)/' "$public"
 allow runtime/session 'runtime/(session|host|plugin|model|config|schedule|cost)/' 'runtime/runtime\.h$' 'runtime/formats/convert\.h$' "$public"
 allow runtime/generate 'runtime/(generate|model)/' 'runtime/formats/convert\.h$' "$public"
-allow cli 'cli/' 'cellgate/(types|cellgate|generate)\.h$'
+allow cli 'cli/' 'cellgate/(types|cellgate|calibrate|generate)\.h$'
 for plugin in plugins/*; do
   allow "$plugin" "$plugin/" "$abi"
 done

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where requests go: costs are written into the book, as if they had been
- * measured, and requests of several shapes are watched. Devices are the CPU and
+ * Where requests go: costs are put into the book, and requests of several
+ * shapes are watched. Devices are the CPU and
  * the stand-in for an accelerator.
  */
 #include "config.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "runtime/session/session.h"
-#include "tests/unit/session_rig.h"
+#include "tests/unit/cost_rig.h"
 
 static const char two_devices[] = "[cellgate]\nunlisted = no\n"
                                   "[calibration]\nstore = /dev/null/none\n"
@@ -24,26 +24,10 @@ typedef struct set_up {
     cellgate_session *session;
 } set_up;
 
-/* LSTM and Dense: the card and the CPU both take the two as one chain. */
-static cellgate_model *lstm_dense(void)
-{
-    rig_model rig;
-    rig_lstm lstm;
-    int32_t x;
-
-    rig_model_begin(&rig, 4);
-    x = rig_input(&rig, CG_UNKNOWN, 4);
-    rig_lstm_init(&lstm, 4, 6);
-    lstm.mask = rig_mask(&rig, 0);
-    rig_add_lstm(&rig, x, &lstm);
-    rig_output(&rig, rig_dense(&rig, lstm.last, 6, 3, CELLGATE_LINEAR));
-    return rig_model_end(&rig);
-}
-
 static void begin(set_up *with, const char *config, const char *device)
 {
     with->runtime = rig_runtime(config);
-    with->model = lstm_dense();
+    with->model = cost_rig_model();
     with->session = rig_session(with->runtime, with->model, device, NULL);
 }
 
@@ -52,67 +36,6 @@ static void end(set_up *with)
     cellgate_session_destroy(with->session);
     cellgate_model_destroy(with->model);
     cellgate_runtime_destroy(with->runtime);
-}
-
-/* ---- Costs ------------------------------------------------------------------
- */
-
-/* An engine of the session for a device, open. */
-static const cg_engine *engine_of(cellgate_session *session, const char *name)
-{
-    for (size_t at = 0; at < session->candidate_count; at++) {
-        cg_placement *placement;
-
-        if (strcmp(cg_candidate_name(&session->candidates[at]), name) != 0)
-            continue;
-        assert_int_equal(cg_session_placement(session, at, &placement, NULL),
-                         CELLGATE_OK);
-        return &session->candidates[at].engine;
-    }
-    fail_msg("the session has no device %s", name);
-    return NULL;
-}
-
-/* The session's segment of nodes [first, first + count). */
-static cg_segment *segment_of(cellgate_session *session, const char *device,
-                              const char *variant, size_t first, size_t count)
-{
-    const size_t nodes[2] = { first, first + 1 };
-    cellgate_error error = CELLGATE_ERROR_INIT;
-    cg_segment *segment = NULL;
-
-    if (cg_segment_pool_get(&session->pool, engine_of(session, device), nodes,
-                            count, NULL, variant, &segment,
-                            &error) != CELLGATE_OK)
-        fail_msg("%s", error.text);
-    return segment;
-}
-
-static void put(cellgate_session *session, const cg_segment *segment,
-                int64_t batch, double seconds)
-{
-    const cg_cost_point point = { { batch, segment->rows ? 1 : 5, 1 },
-                                  { .median = seconds,
-                                    .low = seconds,
-                                    .high = seconds,
-                                    .error = 0.01,
-                                    .count = 31 } };
-    cg_cost_candidate candidate;
-
-    assert_int_equal(cg_segment_candidate(segment, &candidate, NULL),
-                     CELLGATE_OK);
-    (void)cg_cost_book_put(session->book, &candidate, segment->structure,
-                           CG_BACK_TO_BACK, &point, NULL);
-}
-
-/* The whole chain costs so much for 1 row and for 64. */
-static void set_costs(cellgate_session *session, const char *device,
-                      const char *variant, double one, double many)
-{
-    const cg_segment *segment = segment_of(session, device, variant, 0, 2);
-
-    put(session, segment, 1, one);
-    put(session, segment, 64, many);
 }
 
 /* ---- Requests
@@ -160,8 +83,8 @@ static void the_shape_decides(void **state)
 
     (void)state;
     begin(&with, two_devices, NULL);
-    set_costs(with.session, "cpu", "t1", 1e-5, 9e-4);
-    set_costs(with.session, "card", "any", 1e-4, 3e-4);
+    cost_rig_set(with.session, "cpu", "t1", 1e-5, 9e-4);
+    cost_rig_set(with.session, "card", "any", 1e-4, 3e-4);
     expect(&with, 1, "cpu",
            "measured: 10 us predicted (exact, 31 samples), 10.0 times ahead "
            "of card any");
@@ -177,10 +100,10 @@ static void new_measurements_count(void **state)
 
     (void)state;
     begin(&with, two_devices, NULL);
-    set_costs(with.session, "cpu", "t1", 1e-5, 9e-4);
-    set_costs(with.session, "card", "any", 1e-4, 3e-4);
+    cost_rig_set(with.session, "cpu", "t1", 1e-5, 9e-4);
+    cost_rig_set(with.session, "card", "any", 1e-4, 3e-4);
     expect(&with, 64, "card", "measured");
-    set_costs(with.session, "cpu", "t1", 1e-5, 1e-4);
+    cost_rig_set(with.session, "cpu", "t1", 1e-5, 1e-4);
     expect(&with, 64, "cpu", "3.0 times ahead of card any");
     end(&with);
 }
@@ -191,7 +114,7 @@ static void the_unmeasured_is_not_taken(void **state)
 
     (void)state;
     begin(&with, two_devices, NULL);
-    set_costs(with.session, "card", "any", 10, 10);
+    cost_rig_set(with.session, "card", "any", 10, 10);
     expect(&with, 1, "card", "measured: 10000000 us predicted");
     end(&with);
 }
@@ -205,10 +128,10 @@ static void wrong_results_exclude(void **state)
 
     (void)state;
     begin(&with, two_devices, NULL);
-    set_costs(with.session, "cpu", "t1", 1e-3, 1e-2);
-    set_costs(with.session, "card", "any", 1e-4, 3e-4);
+    cost_rig_set(with.session, "cpu", "t1", 1e-3, 1e-2);
+    cost_rig_set(with.session, "card", "any", 1e-4, 3e-4);
     expect(&with, 1, "card", "measured");
-    segment = segment_of(with.session, "card", "any", 0, 2);
+    segment = cost_rig_segment(with.session, "card", "any", 0, 2);
     assert_int_equal(cg_segment_candidate(segment, &candidate, NULL),
                      CELLGATE_OK);
     (void)cg_cost_book_put_verdict(with.session->book, &candidate,
@@ -227,10 +150,12 @@ static void a_model_may_be_cut(void **state)
 
     (void)state;
     begin(&with, two_devices, NULL);
-    set_costs(with.session, "cpu", "t1", 1e-3, 1e-3);
-    set_costs(with.session, "card", "any", 1e-3, 1e-3);
-    put(with.session, segment_of(with.session, "card", "any", 0, 1), 1, 2e-4);
-    put(with.session, segment_of(with.session, "cpu", "t1", 1, 1), 1, 1e-4);
+    cost_rig_set(with.session, "cpu", "t1", 1e-3, 1e-3);
+    cost_rig_set(with.session, "card", "any", 1e-3, 1e-3);
+    cost_rig_put(with.session,
+                 cost_rig_segment(with.session, "card", "any", 0, 1), 1, 2e-4);
+    cost_rig_put(with.session,
+                 cost_rig_segment(with.session, "cpu", "t1", 1, 1), 1, 1e-4);
     expect(&with, 1, "card", "measured: 300 us predicted");
     rig_request_init(&request, with.session, with.model, 1, 5, 0, &random);
     rig_run(with.session, &request, &report);
@@ -246,8 +171,8 @@ static void a_named_device_is_kept_to(void **state)
 
     (void)state;
     begin(&with, two_devices, NULL);
-    set_costs(with.session, "cpu", "t1", 1e-3, 1e-2);
-    set_costs(with.session, "card", "any", 1e-4, 3e-4);
+    cost_rig_set(with.session, "cpu", "t1", 1e-3, 1e-2);
+    cost_rig_set(with.session, "card", "any", 1e-4, 3e-4);
     cellgate_session_destroy(with.session);
     with.session = rig_session(with.runtime, with.model, "cpu", NULL);
     expect(&with, 64, "cpu", "measured: 10000 us predicted");
@@ -263,8 +188,8 @@ static void measured_no_means_no(void **state)
     snprintf(config, sizeof config, "[scheduler]\nmeasured = no\n%s",
              two_devices);
     begin(&with, config, NULL);
-    set_costs(with.session, "cpu", "t1", 1e-3, 1e-2);
-    set_costs(with.session, "card", "any", 1e-4, 3e-4);
+    cost_rig_set(with.session, "cpu", "t1", 1e-3, 1e-2);
+    cost_rig_set(with.session, "card", "any", 1e-4, 3e-4);
     expect(&with, 64, "cpu", "first usable device");
     end(&with);
 }
@@ -280,8 +205,8 @@ static void a_lost_device_is_not_chosen_again(void **state)
     snprintf(config, sizeof config,
              "[scheduler]\nfallback = run\n%slose_after = 2\n", two_devices);
     begin(&with, config, NULL);
-    set_costs(with.session, "cpu", "t1", 1e-3, 1e-2);
-    set_costs(with.session, "card", "any", 1e-4, 3e-4);
+    cost_rig_set(with.session, "cpu", "t1", 1e-3, 1e-2);
+    cost_rig_set(with.session, "card", "any", 1e-4, 3e-4);
     expect(&with, 64, "card", "measured");
     expect(&with, 64, "cpu", "after a failure: ");
     expect(&with, 64, "cpu", "measured: 10000 us predicted");
@@ -315,13 +240,13 @@ static void threads_ask_while_others_measure(void **state)
 
     (void)state;
     begin(&with, two_devices, NULL);
-    set_costs(with.session, "cpu", "t1", 1e-5, 9e-4);
-    set_costs(with.session, "card", "any", 1e-4, 3e-4);
+    cost_rig_set(with.session, "cpu", "t1", 1e-5, 9e-4);
+    cost_rig_set(with.session, "card", "any", 1e-4, 3e-4);
     for (int at = 0; at < 4; at++)
         assert_int_equal(
             pthread_create(&threads[at], NULL, ask_for_many_shapes, &with), 0);
     for (int round = 0; round < 20; round++)
-        set_costs(with.session, "cpu", "t1", 1e-5, round % 2 ? 1e-4 : 9e-4);
+        cost_rig_set(with.session, "cpu", "t1", 1e-5, round % 2 ? 1e-4 : 9e-4);
     for (int at = 0; at < 4; at++)
         pthread_join(threads[at], NULL);
     end(&with);

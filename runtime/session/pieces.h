@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measuring a model's segments on every device: which shapes, in which order,
- * and for how long. Private to session/.
+ * The pieces of a model that are measured, and what may run each: what
+ * calibrating and explaining go through.
  */
-#ifndef CELLGATE_RUNTIME_SESSION_CALIBRATE_H
-#define CELLGATE_RUNTIME_SESSION_CALIBRATE_H
+#ifndef CELLGATE_RUNTIME_SESSION_PIECES_H
+#define CELLGATE_RUNTIME_SESSION_PIECES_H
 
-#include "runtime/cost/measure.h"
 #include "runtime/session/session.h"
 
 /* Something that a device may be given: a piece of a chain, and all that may
@@ -31,8 +30,5 @@ typedef struct cg_piece_list {
 cellgate_status cg_pieces_list(cellgate_session *session, cg_piece_list *list,
                                cellgate_error *error);
 void cg_pieces_free(cg_piece_list *list);
-
-/* Opens every usable device of the session; the session's mutex is held. */
-void cg_session_open_all(cellgate_session *session);
 
 #endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cellgate/calibrate.h: measuring what a model costs on each device, and why a
+ * request goes where it goes. A part of cellgate/cellgate.h, which includes it.
+ */
+#ifndef CELLGATE_CALIBRATE_H
+#define CELLGATE_CALIBRATE_H
+
+#include "cellgate/cellgate.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Calibration -------------------------------------------------------- */
+
+/* What to measure; zero and NULL are the defaults. */
+typedef struct cellgate_calibration {
+    size_t struct_size;
+    double seconds;      /* time to spend at most; 30. What was measured before
+                            counts: a second call goes on where one ended */
+    int64_t batch_least; /* shapes that decisions are wanted for: 1 */
+    int64_t batch_most;  /* 64 */
+    int64_t steps_least; /* 1; a model of fixed steps has those */
+    int64_t steps_most;  /* 128 */
+    /* Called now and then, with the share of the work done; a value other than
+       0 ends the calibration, and what was measured stays. NULL: not called. */
+    int32_t (*progress)(void *context, double done);
+    void *progress_context;
+} cellgate_calibration;
+
+typedef struct cellgate_calibration_result {
+    size_t struct_size;
+    uint32_t candidates;     /* pieces of the model times devices' variants */
+    uint32_t cells;          /* shapes that decisions are wanted for */
+    uint32_t cells_measured; /* in this call */
+    uint32_t cells_left_out; /* too large for the time or the memory */
+    uint32_t wrong;          /* candidates whose results are wrong: they are
+                                never chosen; the log says which */
+    uint64_t samples;        /* in this call */
+} cellgate_calibration_result;
+
+/*
+ * Measures what the session's model costs on every device it may use, at the
+ * shapes where that decides most, and keeps it in the runtime's store: from
+ * then on requests go where they cost least, in this session, in others, and in
+ * other processes. Each candidate is checked against the host ops before it is
+ * timed. The regime is that of the configuration. Either argument after the
+ * session may be NULL. Nothing else should use the devices meanwhile. IO: the
+ * store cannot be written; what was measured holds for this process.
+ */
+CELLGATE_API cellgate_status cellgate_calibrate(
+    cellgate_session *session, const cellgate_calibration *options,
+    cellgate_calibration_result *result, cellgate_error *error);
+
+/*
+ * What was measured, as text, for other machines of the same kind: all rows of
+ * the runtime's store, the user's and the site's. Written atomically.
+ */
+CELLGATE_API cellgate_status cellgate_calibration_export(
+    const cellgate_runtime *runtime, const char *path, cellgate_error *error);
+/*
+ * Adds such a file's rows to the runtime's store: all of them, or none. Of two
+ * for the same shape the one with more samples stays. Rows of devices that are
+ * not here do no harm: they are not used. *rows, unless NULL: how many the file
+ * has. BAD_FILE names its line. IO: it cannot be read, or the store cannot be
+ * written.
+ */
+CELLGATE_API cellgate_status
+cellgate_calibration_import(cellgate_runtime *runtime, const char *path,
+                            uint64_t *rows, cellgate_error *error);
+/*
+ * What of the store holds for no candidate of the session any more: calls
+ * `tell`, unless NULL, with a line for each set of rows, that names the first
+ * thing that differs (the plugin's build, the device, its settings, the CPU).
+ * *unused: how many rows. A row that is not used stays, and does no harm.
+ */
+CELLGATE_API cellgate_status cellgate_calibration_unused(
+    cellgate_session *session, void (*tell)(void *context, const char *line),
+    void *context, uint64_t *unused, cellgate_error *error);
+
+/* ---- Explaining --------------------------------------------------------- */
+
+/* A shape that somebody asks about. */
+typedef struct cellgate_question {
+    size_t struct_size;
+    int64_t batch;
+    /* Of every input whose steps a request decides. 0 for a model of fixed
+       steps. */
+    int64_t steps;
+    double fill; /* share of batch * steps that is valid, with lengths; 0: 1,
+                    a request without any */
+} cellgate_question;
+
+/* Where a predicted time comes from, from the best down. */
+typedef enum cellgate_estimate {
+    CELLGATE_ESTIMATE_NONE = 0,         /* nothing was measured */
+    CELLGATE_ESTIMATE_BORROWED = 1,     /* from another model's structure */
+    CELLGATE_ESTIMATE_EXTRAPOLATED = 2, /* from beyond the measured shapes */
+    CELLGATE_ESTIMATE_INTERPOLATED = 3, /* from between them */
+    CELLGATE_ESTIMATE_EXACT = 4         /* measured at this shape */
+} cellgate_estimate;
+
+/* "exact"; "none" for a number that is none. */
+CELLGATE_API const char *cellgate_estimate_name(int32_t estimate);
+
+typedef struct cellgate_explanation cellgate_explanation;
+
+/*
+ * What a request of that shape would be given to, and why: every candidate of
+ * every piece of the model, with what it is predicted to cost. The session's
+ * devices are opened; nothing runs. It says what holds now: a measurement
+ * afterwards changes nothing in it. BAD_SHAPE: the model has no request of
+ * that shape. INVALID: there is a fill, and no layer would look at lengths.
+ * The caller destroys the explanation, which outlives the session if need be.
+ */
+CELLGATE_API cellgate_status
+cellgate_explain(cellgate_session *session, const cellgate_question *question,
+                 cellgate_explanation **explanation, cellgate_error *error);
+CELLGATE_API void
+cellgate_explanation_destroy(cellgate_explanation *explanation);
+
+/* The decision. Strings live as the explanation does. */
+typedef struct cellgate_decision {
+    size_t struct_size;
+    int64_t batch;
+    int64_t steps;       /* of the first input; 0 where it has none */
+    const char *choice;  /* "card any", or "card any + cpu t1" where the model
+                            is cut; "host" */
+    const char *reason;  /* as in a report */
+    const char *rival;   /* the best other candidate for the part that takes
+                            longest; "": none that is measured */
+    double ahead;        /* the rival's time over that part's; 0 without one */
+    double seconds;      /* predicted, all parts on devices; 0: not measured */
+    double error;        /* standard error of ln(seconds) */
+    int32_t estimate;    /* a cellgate_estimate, the worst of the parts' */
+    uint32_t pieces;     /* that candidates are compared for */
+    uint32_t host_parts; /* nodes that no device takes */
+} cellgate_decision;
+
+/* `decision->struct_size` must be set. */
+CELLGATE_API cellgate_status cellgate_explanation_decision(
+    const cellgate_explanation *explanation, cellgate_decision *decision);
+
+/* A device and a variant that might run a piece of the model. */
+typedef struct cellgate_candidate_info {
+    size_t struct_size;
+    uint32_t piece;    /* counts from 0 */
+    uint32_t threads;  /* 0 where it is not known */
+    const char *nodes; /* of the piece, separated by ", " */
+    const char *device;
+    const char *variant;  /* "": no variant takes the piece */
+    int32_t chosen;       /* non-zero: a request would be given to it */
+    int32_t estimate;     /* a cellgate_estimate */
+    double seconds;       /* predicted; 0 with CELLGATE_ESTIMATE_NONE */
+    double error;         /* standard error of ln(seconds) */
+    uint32_t samples;     /* at the nearest measured shape */
+    const char *excluded; /* "", or why it is not considered: what the device
+                             says, wrong results, not measured, ... */
+} cellgate_candidate_info;
+
+/* `info->struct_size` must be set. END past the last one. */
+CELLGATE_API cellgate_status
+cellgate_explanation_get(const cellgate_explanation *explanation, size_t index,
+                         cellgate_candidate_info *info);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* CELLGATE_CALIBRATE_H */

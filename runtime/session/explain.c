@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cellgate_explain(): the choice by cost for a shape, with all that it was made
+ * from.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "runtime/session/explain_shapes.h"
+#include "runtime/session/explanation.h"
+#include "runtime/session/offers.h"
+#include "runtime/session/pieces.h"
+
+/* What the making of an explanation knows. */
+typedef struct explaining {
+    cellgate_session *session;
+    cellgate_explanation *made;
+    cg_costing costing;
+    uint32_t piece;
+    const char *nodes; /* of the piece */
+} explaining;
+
+static cellgate_status no_memory(cellgate_error *error)
+{
+    return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                         "no memory to explain a decision");
+}
+
+static void set_cost(cg_explanation_line *at, const cg_cost *cost)
+{
+    at->info.estimate = (int32_t)cost->kind;
+    if (cost->kind == CG_COST_NONE)
+        return;
+    at->info.seconds = cost->seconds;
+    at->info.error = cost->error;
+    at->info.samples = cost->samples;
+}
+
+static const char *why_not(const cg_option *option)
+{
+    if (option->excluded != NULL)
+        return option->excluded;
+    return option->cost.kind == CG_COST_NONE ? "it is not measured" : "";
+}
+
+/* ---- Candidates ----------------------------------------------------------
+ */
+
+static cellgate_status explain_offer(void *context, const cg_offer *offer,
+                                     cellgate_error *error)
+{
+    explaining *of = context;
+    const char *device = cg_device_name(offer->engine->device);
+    cellgate_error refusal = CELLGATE_ERROR_INIT;
+    cg_option option = { .excluded = offer->refusal };
+    cellgate_status status = CELLGATE_OK;
+    cg_explanation_line *added;
+
+    if (offer->segment != NULL)
+        status = cg_segment_option(&of->costing, offer->segment, &option,
+                                   &refusal, error);
+    if (status == CELLGATE_OK)
+        status =
+            cg_explanation_add(of->made, of->piece, of->nodes, device,
+                               offer->variant, why_not(&option), &added, error);
+    if (status != CELLGATE_OK)
+        return status;
+    added->segment = offer->segment;
+    added->info.threads = offer->threads;
+    set_cost(added, &option.cost);
+    return CELLGATE_OK;
+}
+
+static cellgate_status add_refusal(explaining *of,
+                                   const cg_candidate *candidate,
+                                   const char *why, cellgate_error *error)
+{
+    cg_explanation_line *added;
+
+    return cg_explanation_add(of->made, of->piece, of->nodes,
+                              cg_candidate_name(candidate), "", why, &added,
+                              error);
+}
+
+static cellgate_status explain_device(explaining *of,
+                                      const cg_candidate *candidate,
+                                      const cg_piece *piece,
+                                      cellgate_error *error)
+{
+    cellgate_error why = CELLGATE_ERROR_INIT;
+
+    if (candidate->device == NULL)
+        return CELLGATE_OK;
+    if (cg_device_usable(candidate->device, &why) != CELLGATE_OK)
+        return add_refusal(of, candidate, why.text, error);
+    if (!candidate->opened)
+        return add_refusal(of, candidate,
+                           "it cannot be opened; the log says why", error);
+    return cg_offers_visit(&of->session->pool, &candidate->engine, piece->nodes,
+                           piece->count, explain_offer, of, error);
+}
+
+/* "lstm, dense"; malloc'ed. */
+static char *names_of(const cg_graph *graph, const cg_piece *piece)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *to = open_memstream(&text, &size);
+
+    if (to == NULL)
+        return NULL;
+    for (size_t at = 0; at < piece->count; at++)
+        fprintf(to, "%s%s", at > 0 ? ", " : "",
+                graph->nodes[piece->nodes[at]].name);
+    if (fclose(to) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static cellgate_status explain_piece(explaining *of, const cg_piece *piece,
+                                     cellgate_error *error)
+{
+    cellgate_session *session = of->session;
+    char *names = names_of(&session->graph, piece);
+    cellgate_status status = names != NULL ? CELLGATE_OK : no_memory(error);
+
+    of->nodes = names;
+    for (size_t at = 0; status == CELLGATE_OK && at < session->candidate_count;
+         at++)
+        status = explain_device(of, &session->candidates[at], piece, error);
+    of->piece++;
+    free(names);
+    return status;
+}
+
+/* ---- The decision --------------------------------------------------------
+ */
+
+static void append(char *text, size_t size, const char *separator,
+                   const char *more, const char *and_more)
+{
+    const size_t used = strlen(text);
+
+    snprintf(text + used, size - used, "%s%s %s", used > 0 ? separator : "",
+             more, and_more);
+}
+
+static bool same_candidate(const cg_segment *a, const cg_segment *b)
+{
+    return a->engine == b->engine &&
+           strcmp(a->variant.name, b->variant.name) == 0;
+}
+
+static bool mark_chosen(cellgate_explanation *made, const cg_segment *segment)
+{
+    bool found = false;
+
+    for (size_t at = 0; at < made->count; at++)
+        if (made->lines[at].segment == segment) {
+            made->lines[at].info.chosen = 1;
+            found = true;
+        }
+    return found;
+}
+
+/* What was measured of another model may cut this one in other places. */
+static cellgate_status tell_segment(explaining *of, const cg_segment *segment,
+                                    cellgate_error *error)
+{
+    const cg_piece piece = { .nodes = segment->nodes,
+                             .count = segment->node_count };
+    cellgate_status status;
+
+    if (mark_chosen(of->made, segment))
+        return CELLGATE_OK;
+    status = explain_piece(of, &piece, error);
+    if (status == CELLGATE_OK)
+        (void)mark_chosen(of->made, segment);
+    return status;
+}
+
+static cellgate_status tell_choice(explaining *of, const cg_partition *cut,
+                                   cellgate_error *error)
+{
+    cellgate_explanation *made = of->made;
+    const cg_segment *before = NULL;
+    cellgate_status status = CELLGATE_OK;
+
+    for (size_t at = 0; status == CELLGATE_OK && at < cut->count; at++) {
+        const cg_segment *segment = cut->parts[at].segment;
+
+        if (segment == NULL) {
+            made->decision.host_parts++;
+            continue;
+        }
+        status = tell_segment(of, segment, error);
+        if (before == NULL || !same_candidate(before, segment))
+            append(made->choice, sizeof made->choice, " + ",
+                   cg_device_name(segment->engine->device),
+                   segment->variant.name);
+        before = segment;
+    }
+    if (made->choice[0] == '\0')
+        snprintf(made->choice, sizeof made->choice, "host");
+    return status;
+}
+
+static void tell_route(cellgate_explanation *made, const cg_route *route)
+{
+    cellgate_decision *decision = &made->decision;
+
+    decision->seconds = route->cost.seconds;
+    decision->error = route->cost.error;
+    decision->estimate = (int32_t)route->cost.kind;
+    decision->ahead = route->ahead;
+    if (route->ahead > 0)
+        append(made->rival, sizeof made->rival, "",
+               cg_device_name(route->rival->engine->device),
+               route->rival->variant.name);
+    cg_route_text(route, made->reason, sizeof made->reason);
+}
+
+/* What a session that does not choose, or knows nothing, has been given. */
+static cellgate_status tell_primary(explaining *of, bool masked,
+                                    cellgate_error *error)
+{
+    cellgate_session *session = of->session;
+    cg_placement *placement = session->candidates[session->primary].placement;
+    const cg_partition *partition;
+    cellgate_status status =
+        cg_placement_partition(placement, masked, &partition, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    snprintf(of->made->reason, sizeof of->made->reason, "%s",
+             placement->reason);
+    return tell_choice(of, partition, error);
+}
+
+static cellgate_status tell_decision(explaining *of, bool masked,
+                                     cellgate_error *error)
+{
+    cellgate_session *session = of->session;
+    const cg_chooser chooser = { cg_choose_by_cost, &of->costing };
+    cg_partition cut;
+    cellgate_status status;
+
+    if (session->router == NULL)
+        return tell_primary(of, masked, error);
+    status =
+        cg_partition_init(&cut, &session->graph, &chooser, "", masked, error);
+    if (status != CELLGATE_OK)
+        return status;
+    if (of->costing.route.measured) {
+        status = tell_choice(of, &cut, error);
+        tell_route(of->made, &of->costing.route);
+    } else {
+        status = tell_primary(of, masked, error);
+    }
+    cg_partition_finish(&cut);
+    return status;
+}
+
+/* ---- The public functions ------------------------------------------------
+ */
+
+static cellgate_status explain(explaining *of,
+                               const cellgate_question *question,
+                               cellgate_error *error)
+{
+    cellgate_session *session = of->session;
+    cellgate_decision *decision = &of->made->decision;
+    cg_piece_list list = { .count = 0 };
+    cg_shape *shapes = calloc(session->graph.value_count + 1, sizeof *shapes);
+    cellgate_status status =
+        shapes == NULL ? no_memory(error)
+                       : cg_explain_shapes(&session->graph, question, shapes,
+                                           &decision->steps, error);
+
+    of->costing.shapes = shapes;
+    pthread_mutex_lock(&session->mutex);
+    if (status == CELLGATE_OK)
+        status = cg_pieces_list(session, &list, error);
+    for (size_t at = 0; status == CELLGATE_OK && at < list.count; at++)
+        status = explain_piece(of, &list.pieces[at], error);
+    if (status == CELLGATE_OK)
+        status = tell_decision(of, question->fill < 1, error);
+    pthread_mutex_unlock(&session->mutex);
+    decision->batch = question->batch;
+    decision->pieces = of->piece;
+    cg_pieces_free(&list);
+    free(shapes);
+    return status;
+}
+
+static cellgate_status read_question(const cellgate_session *session,
+                                     const cellgate_question *question,
+                                     cellgate_question *read,
+                                     cellgate_error *error)
+{
+    *read = (cellgate_question){ .struct_size = sizeof *read };
+    if (session == NULL || question == NULL ||
+        question->struct_size < sizeof(size_t) ||
+        !cellgate_struct_known(question, sizeof *read))
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "an explanation needs a session and a question "
+                             "that this libcellgate knows");
+    cellgate_struct_copy(read, question);
+    if (read->fill == 0)
+        read->fill = 1;
+    if (!(read->fill > 0 && read->fill <= 1))
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "a fill of %g is not in (0, 1]", read->fill);
+    if (read->fill < 1 && !cg_explain_takes_lengths(session->model))
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "no layer of the model would look at lengths");
+    return CELLGATE_OK;
+}
+
+cellgate_status cellgate_explain(cellgate_session *session,
+                                 const cellgate_question *question,
+                                 cellgate_explanation **explanation,
+                                 cellgate_error *error)
+{
+    explaining of = { .session = session };
+    cellgate_question read;
+    cellgate_status status = cg_process_check(error);
+
+    if (status == CELLGATE_OK)
+        status = read_question(session, question, &read, error);
+    if (status != CELLGATE_OK)
+        return status;
+    of.made = calloc(1, sizeof *of.made);
+    if (of.made == NULL)
+        return no_memory(error);
+    of.costing.session = session;
+    of.costing.fill = read.fill;
+    cg_route_settings(session, &of.costing.regime, &of.costing.policy);
+    status = explain(&of, &read, error);
+    if (status == CELLGATE_OK)
+        *explanation = of.made;
+    else
+        cellgate_explanation_destroy(of.made);
+    return status;
+}

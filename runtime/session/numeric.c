@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "cellgate/types.h"
+#include "runtime/session/numeric.h"
+
+const char *cg_numeric_name(int32_t numeric)
+{
+    switch (numeric) {
+#define NUMERIC_CASE(name, value, text)                                        \
+    case CELLGATE_##name:                                                      \
+        return text;
+        CELLGATE_NUMERIC_LIST(NUMERIC_CASE)
+#undef NUMERIC_CASE
+    default:
+        return "?";
+    }
+}
+
+double cg_numeric_tolerance(int32_t numeric)
+{
+    static const double by_class[] = { [CELLGATE_NUMERIC_F32] = 1e-5,
+                                       [CELLGATE_NUMERIC_TF32] = 1e-2,
+                                       [CELLGATE_NUMERIC_F16] = 1e-2,
+                                       [CELLGATE_NUMERIC_BF16] = 5e-2,
+                                       [CELLGATE_NUMERIC_INT8] = 0.1 };
+
+    return numeric >= 0 && numeric <= CELLGATE_NUMERIC_INT8
+               ? by_class[numeric]
+               : by_class[CELLGATE_NUMERIC_F32];
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shapes of a survey: what is known of each, and which comes next. */
+#include "config.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "runtime/cost/survey.h"
+#include "runtime/session/piece_survey.h"
+
+#define ENOUGH 0.002 /* expected relative loss that is not worth measuring */
+#define AXIS_CELLS 32
+
+static cellgate_status no_memory(cellgate_error *error)
+{
+    return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                         "no memory to measure a model");
+}
+
+/* ---- The cells -----------------------------------------------------------
+ */
+
+/* Powers of two from the least to the most, both ends among them. */
+static size_t axis(int64_t least, int64_t most, int64_t values[AXIS_CELLS])
+{
+    size_t count = 0;
+    int64_t at = 1;
+
+    values[count++] = least;
+    while (at <= least)
+        at *= 2;
+    for (; at < most && count < AXIS_CELLS - 1; at *= 2)
+        values[count++] = at;
+    if (most > least)
+        values[count++] = most;
+    return count;
+}
+
+/* Steps that the piece's input has whatever the request says, or unknown. */
+static int64_t fixed_steps(const cg_piece_survey *of)
+{
+    const cg_segment *segment = of->piece->segments[0];
+    const cg_value *x = &of->session->graph.model->values[segment->x];
+
+    return segment->rows ? 1 : x->shape[1];
+}
+
+cellgate_status cg_piece_survey_list_cells(cg_piece_survey *of,
+                                           cellgate_error *error)
+{
+    const cellgate_calibration *options = of->options;
+    const int64_t fixed = fixed_steps(of);
+    int64_t batches[AXIS_CELLS], steps[AXIS_CELLS];
+    const size_t rows =
+        axis(options->batch_least, options->batch_most, batches);
+    const size_t columns =
+        fixed != CG_UNKNOWN
+            ? axis(fixed, fixed, steps)
+            : axis(options->steps_least, options->steps_most, steps);
+
+    of->cells = calloc(rows * columns, sizeof *of->cells);
+    of->done = calloc(rows * columns, sizeof *of->done);
+    if (of->cells == NULL || of->done == NULL)
+        return no_memory(error);
+    for (size_t row = 0; row < rows; row++)
+        for (size_t column = 0; column < columns; column++)
+            of->cells[of->cell_count++] =
+                (cg_cost_shape){ batches[row], steps[column], 1 };
+    of->columns = columns;
+    return CELLGATE_OK;
+}
+
+/* ---- What is known -------------------------------------------------------
+ */
+
+/* The points of candidate `at`; the caller frees them. */
+static cellgate_status read_points(const cg_piece_survey *of, size_t at,
+                                   cg_cost_point **points, size_t *count,
+                                   cellgate_error *error)
+{
+    const cg_segment *segment = of->piece->segments[at];
+    cg_cost_candidate candidate;
+    cellgate_status status = cg_segment_candidate(segment, &candidate, error);
+
+    return status == CELLGATE_OK
+               ? cg_cost_book_points(of->session->book, &candidate,
+                                     segment->structure, of->regime, points,
+                                     count, error)
+               : status;
+}
+
+static cellgate_status make_surface(cg_piece_survey *of, size_t at,
+                                    const cg_cost_point *points, size_t count,
+                                    cellgate_error *error)
+{
+    cg_surface_destroy(of->surfaces[at]);
+    of->surfaces[at] = cg_surface_create(points, count);
+    return of->surfaces[at] != NULL ? CELLGATE_OK : no_memory(error);
+}
+
+cellgate_status cg_piece_survey_read_surface(cg_piece_survey *of, size_t at,
+                                             cellgate_error *error)
+{
+    cg_cost_point *points = NULL;
+    size_t count = 0;
+    cellgate_status status = read_points(of, at, &points, &count, error);
+
+    if (status == CELLGATE_OK)
+        status = make_surface(of, at, points, count, error);
+    free(points);
+    return status;
+}
+
+static bool is_known(const cg_segment *segment, const cg_cost_shape *cell,
+                     const cg_cost_point *points, size_t count)
+{
+    const cellgate_shape shape = { sizeof shape, cell->batch, cell->steps };
+    cellgate_error refusal = CELLGATE_ERROR_INIT;
+
+    for (size_t at = 0; at < count; at++)
+        if (points[at].shape.batch == cell->batch &&
+            points[at].shape.steps == cell->steps &&
+            points[at].shape.fill == cell->fill)
+            return true;
+    /* There is nothing to know of a shape that it does not take. */
+    return cg_segment_fits(segment, &shape, &refusal) != CELLGATE_OK;
+}
+
+cellgate_status cg_piece_survey_read_known(cg_piece_survey *of,
+                                           cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+
+    for (size_t cell = 0; cell < of->cell_count; cell++)
+        of->done[cell] = true;
+    for (size_t at = 0; status == CELLGATE_OK && at < of->piece->segment_count;
+         at++) {
+        cg_cost_point *points = NULL;
+        size_t count = 0;
+
+        status = read_points(of, at, &points, &count, error);
+        if (status == CELLGATE_OK)
+            status = make_surface(of, at, points, count, error);
+        for (size_t cell = 0; status == CELLGATE_OK && !of->excluded[at] &&
+                              cell < of->cell_count;
+             cell++)
+            of->done[cell] =
+                of->done[cell] && is_known(of->piece->segments[at],
+                                           &of->cells[cell], points, count);
+        free(points);
+    }
+    return status;
+}
+
+/* ---- What comes next -----------------------------------------------------
+ */
+
+/* The corners and the middle come first; SIZE_MAX when all of them are done. */
+static size_t first_cell(const cg_piece_survey *of)
+{
+    const size_t last = of->cell_count - 1, columns = of->columns;
+    const size_t rows = of->cell_count / columns;
+    const size_t first[] = { 0, columns - 1, last + 1 - columns, last,
+                             rows / 2 * columns + columns / 2 };
+
+    for (size_t at = 0; at < sizeof first / sizeof first[0]; at++)
+        if (!of->done[first[at]])
+            return first[at];
+    return SIZE_MAX;
+}
+
+cellgate_status cg_piece_survey_next(const cg_piece_survey *of, size_t *cell,
+                                     cellgate_error *error)
+{
+    const cg_surface **surfaces;
+    size_t count = 0;
+
+    *cell = first_cell(of);
+    if (*cell != SIZE_MAX)
+        return CELLGATE_OK;
+    surfaces = calloc(of->piece->segment_count + 1, sizeof *surfaces);
+    if (surfaces == NULL)
+        return no_memory(error);
+    for (size_t at = 0; at < of->piece->segment_count; at++)
+        if (!of->excluded[at])
+            surfaces[count++] = of->surfaces[at];
+    *cell = cg_survey_next(surfaces, count, of->cells, NULL, of->done,
+                           of->cell_count, ENOUGH);
+    free(surfaces);
+    return CELLGATE_OK;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Calibration of a model on the CPU and on cards that take modelled time: what
+ * each card costs at a shape is known from its settings, so where requests
+ * should go between them is known too. Runs may take longer than modelled when
+ * the machine is busy: only clear differences are asked for.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/unit/scratch_folder.h"
+#include "tests/unit/session_rig.h"
+
+#define MOST 64 /* rows and steps */
+
+/* Launch, time a step, operations a second, as in the settings below. */
+typedef struct card {
+    const char *name;
+    double launch, step, rate;
+} card;
+
+static const card near_card = { "near", 30e-6, 2e-6, 50e9 };
+static const card far_card = { "far", 300e-6, 2e-6, 5e12 };
+
+#define CARD(name, launch, rate)                                               \
+    "[device " name "]\nplugin = remote\nsimulate = yes\nlaunch = " launch     \
+    "\nstep = 0.000002\nbus = 0\nrate = " rate "\ncompute_most = 2000000\n"
+
+static const char devices[] =
+    "[device cpu]\nplugin = openmp\nthreads = 1\n" CARD("near", "0.00003",
+                                                        "50000000000")
+        CARD("far", "0.0003", "5000000000000");
+
+/* LSTM 8 -> 32: 8 * 32 * (8 + 32) operations a row and step; Dense 32 -> 1. */
+static double modelled(const card *of, int64_t batch, int64_t steps)
+{
+    const double lstm = 8.0 * 32 * (8 + 32), dense = 2.0 * 32;
+
+    return of->launch + (double)steps * of->step +
+           (double)batch * ((double)steps * lstm + dense) / of->rate;
+}
+
+static cellgate_model *make_model(void)
+{
+    rig_model rig;
+    rig_lstm lstm;
+    int32_t x;
+
+    rig_model_begin(&rig, 11);
+    x = rig_input(&rig, CG_UNKNOWN, 8);
+    rig_lstm_init(&lstm, 8, 32);
+    lstm.mask = rig_mask(&rig, 0);
+    rig_add_lstm(&rig, x, &lstm);
+    rig_output(&rig, rig_dense(&rig, lstm.last, 32, 1, CELLGATE_LINEAR));
+    return rig_model_end(&rig);
+}
+
+/* The configuration wants absolute paths. */
+static const char *store_path(const char *name)
+{
+    static char path[4096];
+
+    assert_non_null(realpath(scratch_folder(), path));
+    assert_true(strlen(path) + strlen(name) + 2 < sizeof path);
+    strcat(strcat(path, "/"), name);
+    return path;
+}
+
+typedef struct set_up {
+    cellgate_runtime *runtime;
+    cellgate_model *model;
+    cellgate_session *session;
+    cellgate_calibration options;
+    cellgate_calibration_result result;
+} set_up;
+
+/* Measurements go to a file of that name. */
+static void begin(set_up *with, const char *store, const char *more)
+{
+    char config[8192];
+
+    snprintf(config, sizeof config,
+             "[cellgate]\nunlisted = no\n[calibration]\nstore = %s\n%s%s",
+             store_path(store), devices, more);
+    with->runtime = rig_runtime(config);
+    with->model = make_model();
+    with->session = rig_session(with->runtime, with->model, NULL, NULL);
+    with->options = (cellgate_calibration){ .struct_size = sizeof with->options,
+                                            .seconds = 3,
+                                            .batch_most = MOST,
+                                            .steps_most = MOST };
+    with->result.struct_size = sizeof with->result;
+}
+
+static void end(set_up *with)
+{
+    cellgate_session_destroy(with->session);
+    cellgate_model_destroy(with->model);
+    cellgate_runtime_destroy(with->runtime);
+}
+
+static void calibrate(set_up *with)
+{
+    cellgate_error error = CELLGATE_ERROR_INIT;
+
+    if (cellgate_calibrate(with->session, &with->options, &with->result,
+                           &error) != CELLGATE_OK)
+        fail_msg("%s", error.text);
+}
+
+/* The choice at a shape; the caller destroys *explanation. */
+static const char *choice_at(const set_up *with, int64_t batch, int64_t steps,
+                             cellgate_explanation **explanation)
+{
+    const cellgate_question question = { sizeof question, batch, steps, 0 };
+    cellgate_decision decision = { .struct_size = sizeof decision };
+    cellgate_error error = CELLGATE_ERROR_INIT;
+
+    if (cellgate_explain(with->session, &question, explanation, &error) !=
+        CELLGATE_OK)
+        fail_msg("%s", error.text);
+    cellgate_explanation_decision(*explanation, &decision);
+    return decision.choice;
+}
+
+static bool chosen_at(const set_up *with, int64_t batch, int64_t steps,
+                      const char *device)
+{
+    cellgate_explanation *explanation;
+    const char *choice = choice_at(with, batch, steps, &explanation);
+    const bool is = strncmp(choice, device, strlen(device)) == 0;
+
+    cellgate_explanation_destroy(explanation);
+    return is;
+}
+
+static double now(void)
+{
+    struct timespec time;
+
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* ---- Where requests go --------------------------------------------------- */
+
+/* Between the two cards the choice is never the one that is clearly worse. */
+static void expect_right_choices(const set_up *with)
+{
+    int clear = 0, wrong = 0;
+
+    for (int64_t batch = 1; batch <= MOST; batch *= 2)
+        for (int64_t steps = 1; steps <= MOST; steps *= 2) {
+            const double near = modelled(&near_card, batch, steps);
+            const double far = modelled(&far_card, batch, steps);
+            const card *worse = near < far ? &far_card : &near_card;
+
+            if (near < 1.3 * far && far < 1.3 * near)
+                continue;
+            clear++;
+            if (chosen_at(with, batch, steps, worse->name)) {
+                print_message("batch %d, steps %d: %s, which takes %.0f us; "
+                              "the other %.0f us\n",
+                              (int)batch, (int)steps, worse->name,
+                              1e6 * (near < far ? far : near),
+                              1e6 * (near < far ? near : far));
+                wrong++;
+            }
+        }
+    assert_true(clear > 30);
+    /* A busy machine may hide a cell near the crossover, and no more. */
+    assert_true(wrong <= clear / 20);
+}
+
+static void the_best_is_found_and_kept(void **state)
+{
+    uint32_t before;
+    double start = now();
+    set_up with;
+
+    (void)state;
+    begin(&with, "best", "");
+    calibrate(&with);
+    /* A measurement that has begun is ended, and a busy machine is slow. */
+    assert_true(now() - start < 3 * with.options.seconds);
+    /* t1, and the three variants of each card. */
+    assert_int_equal(with.result.candidates, 7);
+    assert_int_equal(with.result.cells, 49);
+    assert_int_equal(with.result.wrong, 0);
+    assert_true(with.result.cells_measured >= 5);
+    assert_true(with.result.samples >= 5 * 7);
+    assert_true(chosen_at(&with, 1, 1, "cpu"));
+    assert_true(chosen_at(&with, MOST, MOST, "far"));
+    expect_right_choices(&with);
+    before = with.result.cells_measured;
+    end(&with);
+
+    /* Another process, later: it is all there, and no cell is measured twice.
+     */
+    begin(&with, "best", "");
+    assert_true(chosen_at(&with, MOST, MOST, "far"));
+    calibrate(&with);
+    assert_true(before + with.result.cells_measured <= with.result.cells);
+    end(&with);
+}
+
+/* ---- What is wrong ------------------------------------------------------- */
+
+static void wrong_results_are_never_chosen(void **state)
+{
+    cellgate_candidate_info line = { .struct_size = sizeof line };
+    cellgate_explanation *explanation;
+    bool told = false;
+    uint32_t before;
+    set_up with;
+
+    (void)state;
+    begin(&with, "wrong",
+          "[device liar]\nplugin = remote\nsimulate = yes\nlaunch = 0\n"
+          "step = 0\nbus = 0\nrate = 0\nwrong = yes\n");
+    calibrate(&with);
+    assert_int_equal(with.result.wrong, 3);
+    assert_true(rig_logged(CELLGATE_LOG_WARNING, "liar any is not measured"));
+    for (int64_t extent = 1; extent <= MOST; extent *= 4)
+        assert_false(chosen_at(&with, extent, extent, "liar"));
+    (void)choice_at(&with, 8, 8, &explanation);
+    for (size_t at = 0;
+         cellgate_explanation_get(explanation, at, &line) == CELLGATE_OK; at++)
+        if (strcmp(line.device, "liar") == 0) {
+            assert_string_not_equal(line.excluded, "");
+            told = told || strcmp(line.excluded, "its results are wrong") == 0;
+        }
+    assert_true(told);
+    cellgate_explanation_destroy(explanation);
+    /* Nor is it what keeps cells from being known. */
+    before = with.result.cells_measured;
+    calibrate(&with);
+    assert_true(before + with.result.cells_measured <= with.result.cells);
+    end(&with);
+}
+
+/* ---- Stopping ------------------------------------------------------------ */
+
+typedef struct stopping {
+    double at, last;
+    int calls;
+} stopping;
+
+static int32_t stop_at(void *context, double done)
+{
+    stopping *of = context;
+
+    assert_true(done >= of->last && done <= 1);
+    of->last = done;
+    of->calls++;
+    return done >= of->at;
+}
+
+static void a_stop_keeps_what_was_measured(void **state)
+{
+    stopping when = { .at = 0.02 };
+    cellgate_explanation *explanation;
+    cellgate_decision decision = { .struct_size = sizeof decision };
+    set_up with;
+
+    (void)state;
+    begin(&with, "stopped", "");
+    with.options.seconds = 60;
+    with.options.progress = stop_at;
+    with.options.progress_context = &when;
+    calibrate(&with);
+    assert_true(when.calls > 1);
+    assert_true(when.last < 0.5);
+    assert_true(with.result.cells_measured >= 1);
+    end(&with);
+
+    begin(&with, "stopped", "");
+    (void)choice_at(&with, 1, 1, &explanation);
+    cellgate_explanation_decision(explanation, &decision);
+    assert_int_equal(decision.estimate, CELLGATE_ESTIMATE_EXACT);
+    cellgate_explanation_destroy(explanation);
+    end(&with);
+}
+
+static void what_cannot_be_asked_for(void **state)
+{
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    set_up with;
+
+    (void)state;
+    begin(&with, "none", "");
+    with.options.batch_least = 9;
+    with.options.batch_most = 8;
+    assert_int_equal(
+        cellgate_calibrate(with.session, &with.options, &with.result, &error),
+        CELLGATE_INVALID);
+    assert_non_null(strstr(error.text, "no shapes"));
+    assert_int_equal(cellgate_calibrate(NULL, NULL, NULL, &error),
+                     CELLGATE_INVALID);
+    end(&with);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_best_is_found_and_kept),
+        cmocka_unit_test(wrong_results_are_never_chosen),
+        cmocka_unit_test(a_stop_keeps_what_was_measured),
+        cmocka_unit_test(what_cannot_be_asked_for),
+    };
+
+    return cmocka_run_group_tests(tests, scratch_folder_setup,
+                                  scratch_folder_teardown);
+}
