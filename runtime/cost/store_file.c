@@ -167,7 +167,10 @@ static void make_folders(const char *path)
 {
     char *copy = strdup(path);
 
-    for (char *at = copy; at != NULL && (at = strchr(at + 1, '/')) != NULL;) {
+    if (copy == NULL)
+        return;
+    for (char *at = strchr(copy + 1, '/'); at != NULL;
+         at = strchr(at + 1, '/')) {
         *at = '\0';
         (void)mkdir(copy, 0777);
         *at = '/';

@@ -50,7 +50,7 @@ void cg_doubt_of(const cg_cost *costs, size_t count, cg_doubt *doubt)
 static double loss_at(const cg_surface *const *surfaces, size_t candidates,
                       const cg_cost_shape *cell)
 {
-    cg_cost costs[CANDIDATES];
+    cg_cost costs[CANDIDATES] = { { 0 } };
     cg_doubt doubt;
 
     if (candidates > CANDIDATES)

@@ -309,7 +309,7 @@ cellgate_status cg_h5_read(cg_h5 *h5, const char *path, size_t elements,
                            float *data, cellgate_error *error)
 {
     cg_h5_object object;
-    cg_h5_dataset dataset;
+    cg_h5_dataset dataset = { 0 };
     cellgate_status status;
 
     cg_h5_begin(h5, path, error);

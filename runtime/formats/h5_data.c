@@ -65,7 +65,7 @@ typedef struct chunk_box {
 
 static chunk_box find_box(const cg_h5_dataset *dataset, uint64_t number)
 {
-    chunk_box box;
+    chunk_box box = { 0 };
 
     for (int32_t axis = dataset->space.rank - 1; axis >= 0; axis--) {
         const uint64_t chunk = dataset->chunk[axis];

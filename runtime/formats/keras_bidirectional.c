@@ -265,7 +265,7 @@ cellgate_status cg_keras_build_bidirectional(cg_keras_call *call,
                                              cellgate_error *error)
 {
     layer_pair pair;
-    cg_keras_sequence in;
+    cg_keras_sequence in = { 0 };
     cg_keras_results results = { 0 };
     int32_t halves[2];
     cellgate_status status = read_pair(call->layer, &pair, error);

@@ -165,7 +165,7 @@ cellgate_status cg_keras_build_combine(cg_keras_call *call,
                                        cellgate_error *error)
 {
     cg_node node = { .kind = CG_COMBINE };
-    int32_t value, mask;
+    int32_t value, mask = CG_NO_VALUE;
     cellgate_status status = find_mode(call->layer, &node.as.combine);
 
     if (status == CELLGATE_OK)

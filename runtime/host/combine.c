@@ -108,7 +108,7 @@ static void combine_block(const cg_host_call *call, const cg_shape *shape,
 {
     const cg_combine mode = call->node->as.combine;
     const size_t inputs = call->node->input_count;
-    double sums[BLOCK];
+    double sums[BLOCK] = { 0 };
 
     for (size_t i = 0; i < inputs; i++) {
         const float *x = cg_host_input(call, i);

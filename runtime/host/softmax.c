@@ -41,7 +41,7 @@ static double sum_up_to(const float *x, int64_t size, int64_t at, int64_t *rank)
 
     *rank = 0;
     for (int64_t k = 0; k < size; k++)
-        if (x[k] > x[at] || (x[k] == x[at] && k <= at)) {
+        if (x[k] > x[at] || (k <= at && x[k] == x[at])) {
             sum += x[k];
             ++*rank;
         }

@@ -20,7 +20,7 @@
 
 static const char *fixture(const char *path)
 {
-    static char full[1024];
+    static char full[4096];
 
     snprintf(full, sizeof full, "%s/%s", CELLGATE_FIXTURES, path);
     return full;
