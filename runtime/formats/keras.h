@@ -391,6 +391,9 @@ cellgate_status cg_keras_swap(const cg_keras_call *call, int32_t input,
    can be said of it. */
 const char *cg_keras_class_advice(const char *class_name);
 const char *cg_keras_option_advice(const char *key);
+/* UNSUPPORTED: an operation where a layer would have been taken. */
+cellgate_status cg_keras_refuse_operation(const cg_keras_layer *layer,
+                                          cellgate_error *error);
 
 /* ---- keras_json.c: of a layer's configuration --------------------------- */
 

@@ -436,6 +436,8 @@ cellgate_status cg_keras_layer_init(cg_keras_layer *layer, const json_t *json,
                              index + 1, count);
     set_place(layer, index, count, model);
     layer->class = cg_keras_find_class(json);
+    if (layer->class == NULL && is_from_keras(json) && is_operation(json))
+        return cg_keras_refuse_operation(layer, error);
     if (layer->class == NULL && is_from_keras(json) &&
         cg_keras_class_advice(layer->class_name) != NULL)
         return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer, "%s",

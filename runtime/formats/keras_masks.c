@@ -13,13 +13,6 @@
 
 #include "runtime/formats/keras_merge.h"
 
-static cellgate_status fail_use(const cg_keras_call *call,
-                                cellgate_error *error)
-{
-    return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
-                         "it is supported where it makes a mask only");
-}
-
 static cellgate_status give(cg_keras_call *call, int32_t value,
                             cg_keras_stand stands, cellgate_error *error)
 {
@@ -94,7 +87,7 @@ cellgate_status cg_keras_build_expand_dims(cg_keras_call *call,
         status = cg_keras_get_integers(call->layer, "axis", 1, 1, &axis, &count,
                                        error);
     if (status == CELLGATE_OK && axis != -1)
-        return fail_use(call, error);
+        return cg_keras_refuse_operation(call->layer, error);
     if (status == CELLGATE_OK)
         status = cg_keras_make_mask(call, &x, &mask, error);
     return status == CELLGATE_OK ? give(call, mask, CG_KERAS_STRETCHED, error)
@@ -120,7 +113,7 @@ cellgate_status cg_keras_build_ones_like(cg_keras_call *call,
     cellgate_status status = cg_keras_only_input(call, &x, error);
 
     if (status == CELLGATE_OK && cg_keras_shape(call, x.value)->rank != 3)
-        return fail_use(call, error);
+        return cg_keras_refuse_operation(call->layer, error);
     if (status == CELLGATE_OK)
         status =
             cg_keras_emit_simple(call, &node, &x.value, 1, "", &mask, error);
@@ -147,7 +140,7 @@ static cellgate_status join(const cg_keras_call *call, const cg_node *node,
 
         masks[i] = x->value;
         if (stretched != (x->stands == CG_KERAS_STRETCHED))
-            status = fail_use(call, error);
+            status = cg_keras_refuse_operation(call->layer, error);
         else if (!stretched)
             status = cg_keras_make_mask(call, x, &masks[i], error);
     }
@@ -191,7 +184,7 @@ cellgate_status cg_keras_build_mask_concatenate(cg_keras_call *call,
     if (status == CELLGATE_OK && (axis == 2 || axis == -1))
         node = (cg_node){ .kind = CG_LOGIC, .as.logic = CG_LOGIC_OR };
     else if (status == CELLGATE_OK && axis != 1 && axis != -2)
-        return fail_use(call, error);
+        return cg_keras_refuse_operation(call->layer, error);
     if (status == CELLGATE_OK)
         status = join(call, &node, true, &mask, error);
     return status == CELLGATE_OK ? give(call, mask, CG_KERAS_STRETCHED, error)

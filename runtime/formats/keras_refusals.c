@@ -23,6 +23,46 @@ static const cg_refusal classes[] = {
     { "TensorFlowOpLayer", OPERATION },
 };
 
+#define MERGING                                                                \
+    "the layer of this name (Rescaling where one side is a constant)"
+#define SCALING "Rescaling"
+#define PICKING "Cropping1D (return_sequences=False for an LSTM's last step)"
+#define ACTIVATION "Activation"
+
+/* What Keras 3 has as operations, and the layer that does the same. */
+static const cg_refusal operations[] = {
+    { "Add", MERGING },
+    { "Average", "GlobalAveragePooling1D" },
+    { "Concatenate", "the layer of this name" },
+    { "Divide", SCALING },
+    { "Dot", "the layer of this name" },
+    { "Elu", ACTIVATION },
+    { "ExpandDims", "Reshape" },
+    { "GetItem", PICKING },
+    { "Gelu", ACTIVATION },
+    { "HardSigmoid", ACTIVATION },
+    { "LeakyRelu", "LeakyReLU" },
+    { "Matmul", "Dot" },
+    { "Max", "GlobalMaxPooling1D" },
+    { "Maximum", "the layer of this name" },
+    { "Mean", "GlobalAveragePooling1D" },
+    { "Minimum", "the layer of this name" },
+    { "Multiply", MERGING },
+    { "Negative", SCALING },
+    { "Relu", ACTIVATION },
+    { "Repeat", "UpSampling1D or RepeatVector" },
+    { "Reshape", "the layer of this name" },
+    { "Sigmoid", ACTIVATION },
+    { "Silu", ACTIVATION },
+    { "Softmax", ACTIVATION },
+    { "Softplus", ACTIVATION },
+    { "Squeeze", "Reshape" },
+    { "Subtract", MERGING },
+    { "Tanh", ACTIVATION },
+    { "Transpose", "Permute" },
+    { "TrueDivide", SCALING },
+};
+
 static const cg_refusal options[] = {
     { "time_major", "time_major=True, steps before rows, is not supported; "
                     "build the layer with time_major=False and the same "
@@ -40,6 +80,21 @@ static const char *find(const cg_refusal *list, size_t count, const char *name)
 const char *cg_keras_class_advice(const char *class_name)
 {
     return find(classes, sizeof classes / sizeof classes[0], class_name);
+}
+
+cellgate_status cg_keras_refuse_operation(const cg_keras_layer *layer,
+                                          cellgate_error *error)
+{
+    const char *instead =
+        find(operations, sizeof operations / sizeof operations[0],
+             layer->class_name);
+
+    return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
+                         "an operation on tensors, as x + y, x[:, 0] and "
+                         "keras.ops make them, and not a layer; they are read "
+                         "where they make a mask only. Rebuild the model with "
+                         "%s in its place and the same weights",
+                         instead != NULL ? instead : "layers of Keras");
 }
 
 const char *cg_keras_option_advice(const char *key)

@@ -205,7 +205,16 @@ static void unknown_layers_are_named_with_their_place(void **state)
     assert_keras_refuses(
         ON_SERIES("{'module': 'keras.src.ops.nn', 'class_name': 'Softmax', "
                   "'config': {'name': 's'}}"),
-        no_weights, CELLGATE_UNSUPPORTED, "not supported");
+        no_weights, CELLGATE_UNSUPPORTED,
+        "layer 2 of 2, 's' (Softmax): an operation on tensors, as x + y, "
+        "x[:, 0] and keras.ops make them, and not a layer; they are read where "
+        "they make a mask only. Rebuild the model with Activation in its "
+        "place");
+    assert_keras_refuses(
+        ON_SERIES("{'module': 'keras.src.ops.numpy', 'class_name': 'Arctan2', "
+                  "'config': {'name': 'a'}}"),
+        no_weights, CELLGATE_UNSUPPORTED,
+        "layer 2 of 2, 'a' (Arctan2): an operation");
     assert_keras_refuses(ON_SERIES("{'class_name': 'Dense'}"), no_weights,
                          CELLGATE_BAD_FILE, "layer 2 of 2 lacks");
     assert_keras_refuses(ON_SERIES("7"), no_weights, CELLGATE_BAD_FILE,
