@@ -20,9 +20,11 @@ cellgate_status cellgate_runtime_create(const cellgate_runtime_options *options,
     if (runtime == NULL)
         return cellgate_fail(error, CELLGATE_INVALID, "runtime is NULL");
     if (options != NULL) {
-        if (!cellgate_struct_known(options, sizeof given))
+        if (options->struct_size < sizeof(size_t) ||
+            !cellgate_struct_known(options, sizeof given))
             return cellgate_fail(error, CELLGATE_INVALID,
-                                 "the runtime options have a field that this "
+                                 "struct_size of the runtime options is not "
+                                 "set, or they have a field that this "
                                  "libcellgate %s does not know",
                                  PACKAGE_VERSION);
         cellgate_struct_copy(&given, options);
@@ -56,7 +58,9 @@ void cellgate_runtime_destroy(cellgate_runtime *runtime)
 {
     if (runtime == NULL)
         return;
-    cg_cost_book_release(runtime->book);
+    /* The store's connection is the parent's, in a child after fork(). */
+    if (!cg_process_forked())
+        cg_cost_book_release(runtime->book);
     cg_device_table_release(runtime->table);
     free(runtime);
 }

@@ -12,7 +12,8 @@
  *
  * The usual order: cellgate_runtime_create(), cellgate_model_load(),
  * cellgate_session_create(), cellgate_run() as often as wanted, and the
- * matching destroy functions in any order: a session keeps what it needs.
+ * matching destroy functions: a session keeps what it needs of the runtime and
+ * the model; streams and tickets end before their session.
  *
  * THREADS. A runtime, a model and a session may be used by any number of
  * threads at once, and so may a generator; a stream and an array set by one at
@@ -427,7 +428,8 @@ typedef struct cellgate_ticket cellgate_ticket;
 
 typedef struct cellgate_submission {
     size_t struct_size;
-    double deadline; /* seconds from now by which it has to begin; 0: none */
+    double deadline; /* seconds from now by which it has to begin, at least 0;
+                        0: none */
 } cellgate_submission;
 
 /*
@@ -442,9 +444,9 @@ CELLGATE_API cellgate_status cellgate_submit(
     cellgate_error *error);
 /*
  * Waits until the request has ended, at most `seconds` (negative: for good),
- * and returns what cellgate_run() would have. BUSY: it has not ended yet.
- * CANCELLED: by cellgate_cancel(). TIMEOUT with its deadline in the text: it
- * did not begin in time. Any number of calls.
+ * and returns what cellgate_run() would have. PENDING: it has not ended yet.
+ * CANCELLED: by cellgate_cancel(). EXPIRED: it did not begin by its deadline.
+ * Any number of calls.
  */
 CELLGATE_API cellgate_status cellgate_wait(cellgate_ticket *ticket,
                                            double seconds,

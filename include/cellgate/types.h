@@ -40,7 +40,9 @@ extern "C" {
     X(TIMEOUT, 17, "time limit exceeded")                                      \
     X(FORKED, 18, "not usable in a child process after fork()")                \
     X(INTERNAL, 19, "internal error")                                          \
-    X(CANCELLED, 20, "cancelled")
+    X(CANCELLED, 20, "cancelled")                                              \
+    X(PENDING, 21, "not finished yet")                                         \
+    X(EXPIRED, 22, "deadline passed")
 
 typedef enum cellgate_status {
 #define CELLGATE_STATUS_ENUM(name, value, text) CELLGATE_##name = (value),

@@ -28,6 +28,26 @@ static void wait_for(void *context, double seconds)
 
 const cg_clock cg_real_clock = { now, wait_for, NULL };
 
+struct timespec cg_deadline_after(double seconds)
+{
+    const double longest = 1e9; /* keeps the sum inside a time_t */
+    struct timespec at;
+    double whole;
+
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    if (!(seconds > 0))
+        return at;
+    seconds = seconds < longest ? seconds : longest;
+    whole = (double)(int64_t)seconds;
+    at.tv_sec += (time_t)whole;
+    at.tv_nsec += (long)((seconds - whole) * 1e9);
+    if (at.tv_nsec >= 1000000000L) {
+        at.tv_nsec -= 1000000000L;
+        at.tv_sec++;
+    }
+    return at;
+}
+
 #define TRIES 15
 #define LOOKS 100000 /* a clock that stands still shows nothing */
 

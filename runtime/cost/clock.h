@@ -6,6 +6,8 @@
 #ifndef CELLGATE_RUNTIME_COST_CLOCK_H
 #define CELLGATE_RUNTIME_COST_CLOCK_H
 
+#include <time.h>
+
 typedef struct cg_clock {
     /* Seconds since some moment; never goes back. Any thread. */
     double (*now)(void *context);
@@ -20,6 +22,10 @@ static inline double cg_now(const cg_clock *clock)
 {
     return clock->now(clock->context);
 }
+
+/* That many seconds from now on CLOCK_MONOTONIC, for timed waits; what is not
+   above zero is now, and what is too long for the clock very long. */
+struct timespec cg_deadline_after(double seconds);
 
 /* The smallest difference that the clock shows, in seconds: the median of a
    few tries. */

@@ -95,7 +95,7 @@ static cellgate_status copy_inputs(cg_task *task, size_t wanted,
                                    cellgate_error *error)
 {
     const cellgate_generate_request *request = &task->request;
-    size_t size = sizeof(cellgate_input);
+    size_t size = sizeof(cellgate_input), each;
 
     if (request->input_count != wanted)
         return cellgate_fail(error, CELLGATE_INVALID,
@@ -113,7 +113,8 @@ static cellgate_status copy_inputs(cg_task *task, size_t wanted,
     for (size_t at = 0; at < wanted; at++) {
         const void *from = (const char *)request->inputs + at * size;
 
-        if (size < sizeof(cellgate_input) ||
+        memcpy(&each, from, sizeof each);
+        if (size < sizeof(cellgate_input) || each != size ||
             !cellgate_struct_known(from, sizeof(cellgate_input)))
             return cellgate_fail(error, CELLGATE_INVALID,
                                  "struct_size of the request's inputs is %zu, "

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "runtime/schedule/queue.h"
 
@@ -204,33 +202,47 @@ static bool has_ended(const cg_queue_job *job)
     return job->state != CG_JOB_QUEUED && job->state != CG_JOB_RUNNING;
 }
 
-static struct timespec from_now(double seconds)
+/* How long to sleep at once: until the caller's limit (negative: none), or the
+   moment at which a job that has not begun is late. */
+static double sleep_limit(const cg_queue *queue, const cg_queue_job *job,
+                          double limit)
+{
+    double late;
+
+    if (job->state != CG_JOB_QUEUED || job->deadline <= 0)
+        return limit;
+    late = job->deadline - cg_now(queue->clock) + 1e-3;
+    late = late > 1e-3 ? late : 1e-3;
+    return limit < 0 || late < limit ? late : limit;
+}
+
+/* With the mutex held; wakes for anything that changes. */
+static void sleep_for(cg_queue *queue, double limit)
 {
     struct timespec end;
 
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += (time_t)seconds;
-    end.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
-    if (end.tv_nsec >= 1000000000) {
-        end.tv_sec++;
-        end.tv_nsec -= 1000000000;
+    if (limit < 0) {
+        pthread_cond_wait(&queue->changed, &queue->mutex);
+        return;
     }
-    return end;
+    end = cg_deadline_after(limit);
+    (void)pthread_cond_timedwait(&queue->changed, &queue->mutex, &end);
 }
 
 cg_job_state cg_queue_wait(cg_queue *queue, cg_queue_job *job, double seconds)
 {
-    const struct timespec end = from_now(seconds > 0 ? seconds : 0);
+    const double start = cg_now(&cg_real_clock);
     cg_job_state state;
-    int passed = 0;
 
     pthread_mutex_lock(&queue->mutex);
-    while (!has_ended(job) && passed != ETIMEDOUT)
-        if (seconds < 0)
-            pthread_cond_wait(&queue->changed, &queue->mutex);
-        else
-            passed =
-                pthread_cond_timedwait(&queue->changed, &queue->mutex, &end);
+    for (drop_late(queue); !has_ended(job); drop_late(queue)) {
+        const double left =
+            seconds < 0 ? -1 : start + seconds - cg_now(&cg_real_clock);
+
+        if (!(seconds < 0) && !(left > 0))
+            break;
+        sleep_for(queue, sleep_limit(queue, job, left));
+    }
     state = job->state;
     pthread_mutex_unlock(&queue->mutex);
     return state;

@@ -179,20 +179,28 @@ static cellgate_status run_routed(cellgate_session *session, cg_call *call,
     return status;
 }
 
+/* The device of a placement on one; NULL for others. */
+static const cg_device *only_device(const cg_placement *placement)
+{
+    return placement != NULL && placement->engine_count == 1
+               ? placement->engines[0]->device
+               : NULL;
+}
+
 /* The first failure is told, unless another candidate succeeds. */
 static cellgate_status run_any(cellgate_session *session, cg_call *call,
                                cellgate_error *failure)
 {
     cellgate_status first = run_routed(session, call, failure);
     cellgate_status status = first;
-    const cg_placement *failed = call->placement;
+    const cg_device *failed = only_device(call->placement);
 
     for (size_t at = 0; session->fallback == CG_FALLBACK_RUN &&
                         device_failed(status) && at < session->candidate_count;
          at++) {
         cellgate_error cause = CELLGATE_ERROR_INIT;
 
-        if (failed != NULL && session->candidates[at].placement == failed)
+        if (failed != NULL && session->candidates[at].device == failed)
             continue;
         status = run_candidate(session, at, call, &cause);
         if (!device_failed(status) && status != CELLGATE_OK)

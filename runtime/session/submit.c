@@ -78,6 +78,11 @@ static cellgate_status read_arguments(const cellgate_request *request,
     cellgate_struct_copy(&ticket->request, request);
     if (options != NULL)
         cellgate_struct_copy(read, options);
+    if (!(read->deadline >= 0))
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "a deadline is a number of seconds from now, not "
+                             "%g",
+                             read->deadline);
     return CELLGATE_OK;
 }
 
@@ -167,10 +172,10 @@ cellgate_status cellgate_wait(cellgate_ticket *ticket, double seconds,
         return cellgate_fail(error, CELLGATE_CANCELLED,
                              "the request was cancelled before it began");
     case CG_JOB_LATE:
-        return cellgate_fail(error, CELLGATE_TIMEOUT,
+        return cellgate_fail(error, CELLGATE_EXPIRED,
                              "the request did not begin before its deadline");
     default:
-        return cellgate_fail(error, CELLGATE_BUSY,
+        return cellgate_fail(error, CELLGATE_PENDING,
                              "the request has not ended yet");
     }
 }

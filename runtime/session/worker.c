@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "cellgate/plugin.h"
+#include "runtime/cost/clock.h"
 #include "runtime/session/worker.h"
 
 enum worker_state {
@@ -121,31 +122,13 @@ void cg_worker_destroy(cg_worker *worker)
     worker_free(worker);
 }
 
-static struct timespec deadline_after(double seconds)
-{
-    const double longest = 1e9; /* keeps the sum inside a time_t */
-    struct timespec at;
-    double whole;
-
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    seconds = seconds < longest ? seconds : longest;
-    whole = (double)(int64_t)seconds;
-    at.tv_sec += (time_t)whole;
-    at.tv_nsec += (long)((seconds - whole) * 1e9);
-    if (at.tv_nsec >= 1000000000L) {
-        at.tv_nsec -= 1000000000L;
-        at.tv_sec++;
-    }
-    return at;
-}
-
 static bool wait_done(cg_worker *worker, double limit)
 {
     struct timespec deadline = { 0, 0 };
     int late = 0;
 
     if (limit > 0)
-        deadline = deadline_after(limit);
+        deadline = cg_deadline_after(limit);
     while (worker->state == WORKER_BUSY && late != ETIMEDOUT)
         late = limit > 0 ? pthread_cond_timedwait(&worker->changed,
                                                   &worker->mutex, &deadline)

@@ -123,13 +123,13 @@ static void too_many_late_and_cancelled(void **state)
     assert_int_equal(refused, CELLGATE_BUSY);
     assert_non_null(strstr(error.text, "4 requests wait already"));
     assert_int_equal(cellgate_wait(all[count - 2].ticket, 0, NULL, NULL),
-                     CELLGATE_BUSY);
+                     CELLGATE_PENDING);
     assert_int_equal(cellgate_cancel(all[count - 2].ticket), CELLGATE_OK);
     assert_int_equal(cellgate_wait(all[count - 2].ticket, -1, NULL, &error),
                      CELLGATE_CANCELLED);
     for (int at = 0; at < count - 2; at++)
         assert_int_equal(cellgate_wait(all[at].ticket, -1, NULL, &error),
-                         at == 4 ? CELLGATE_TIMEOUT : CELLGATE_OK);
+                         at == 4 ? CELLGATE_EXPIRED : CELLGATE_OK);
     for (int at = 0; at < count; at++)
         forget(&all[at]);
     end(&with);
@@ -186,6 +186,11 @@ static void failures_are_told(void **state)
                      CELLGATE_BAD_SHAPE);
     assert_true(error.text[0] != '\0');
     one.request.inputs[0].tensor.rank = 3;
+    forget(&one);
+    ask(&with, &one, 1);
+    assert_int_equal(submit(&with, &one, -1, NULL), CELLGATE_INVALID);
+    assert_int_equal(submit(&with, &one, 0, NULL), CELLGATE_OK);
+    assert_int_equal(cellgate_wait(one.ticket, 1e300, NULL, NULL), CELLGATE_OK);
     forget(&one);
     assert_int_equal(cellgate_submit(NULL, NULL, NULL, NULL, NULL),
                      CELLGATE_INVALID);
