@@ -178,12 +178,11 @@ cellgate_device_get(const cellgate_runtime *runtime, size_t index,
  * files of weights beside it. IO: a file cannot be read.
  *
  * Files may be damaged, or made to do harm: whatever the bytes, the worst is an
- * error.
- *
- * A native file on a local disk is mapped. Replace it by renaming a new file
- * over it, as cellgate_model_save() does, and not by writing into it: whoever
- * uses the old one keeps it. A file that is cut while it is mapped ends the
- * process with SIGBUS.
+ * error. What no reader can help is a file that changes while it is in use: a
+ * native file on a local disk is mapped, for as long as the model lives, and one
+ * that is cut meanwhile ends the process with SIGBUS. Replace it by renaming a
+ * new file over it, as cellgate_model_save() does, and not by writing into it:
+ * whoever uses the old one keeps it.
  */
 CELLGATE_API cellgate_status cellgate_model_load(const char *path,
                                                  cellgate_model **model,

@@ -413,17 +413,22 @@ static void nan_spoils_its_own_row(void **state)
         cellgate_session *session =
             rig_session(with.runtime, with.model, devices[at], NULL);
         rig_request request;
-        float *clean, *y;
+        float *clean, *y, first;
         size_t count;
 
         make(&request);
         rig_run(session, &request, NULL);
         clean = rig_outputs(&request, &count);
+        first = ((float *)request.inputs[0].tensor.data)[0];
         ((float *)request.inputs[0].tensor.data)[0] = NAN;
         rig_run(session, &request, NULL);
         y = request.outputs[0].data;
         assert_true(isnan(y[0]) && isnan(y[19]));
         assert_memory_equal(y + 20, clean + 20, 20 * sizeof *y);
+        /* And its own request only: memory is used again. */
+        ((float *)request.inputs[0].tensor.data)[0] = first;
+        rig_run(session, &request, NULL);
+        rig_expect(&request, clean, 0);
         free(clean);
         rig_request_finish(&request);
         cellgate_session_destroy(session);
@@ -431,6 +436,38 @@ static void nan_spoils_its_own_row(void **state)
 }
 
 /* ---- Outputs ----------------------------------------------------------- */
+
+/* Padding may hold anything: on the right, and in between. */
+static void what_is_masked_may_be_nan(void **state)
+{
+    const char *const devices[] = { "cpu", "card", "host" };
+    static const uint8_t masks[2][10] = { { 1, 1, 1, 0, 0, 1, 1, 1, 1, 0 },
+                                          { 0, 1, 0, 1, 0, 1, 0, 1, 1, 1 } };
+
+    (void)state;
+    for (int at = 0; at < 6; at++) {
+        const uint8_t *mask = masks[at % 2];
+        cellgate_session *session =
+            rig_session(with.runtime, with.model, devices[at / 2], NULL);
+        rig_request request;
+        float *clean;
+        size_t count;
+
+        make(&request);
+        request.inputs[0].mask = mask;
+        rig_run(session, &request, NULL);
+        clean = rig_outputs(&request, &count);
+        for (int k = 0; k < 30; k++)
+            if (!mask[k / 3])
+                ((float *)request.inputs[0].tensor.data)[k] = NAN;
+        rig_run(session, &request, NULL);
+        rig_expect(&request, clean, 0);
+        request.inputs[0].mask = NULL;
+        free(clean);
+        rig_request_finish(&request);
+        cellgate_session_destroy(session);
+    }
+}
 
 static void outputs_may_be_left_out(void **state)
 {
@@ -669,6 +706,7 @@ int main(void)
         cmocka_unit_test(other_dtypes_are_converted),
         cmocka_unit_test(ids_are_checked),
         cmocka_unit_test(nan_spoils_its_own_row),
+        cmocka_unit_test(what_is_masked_may_be_nan),
         cmocka_unit_test(outputs_may_be_left_out),
         cmocka_unit_test(an_output_may_lie_over_an_input),
         cmocka_unit_test(output_shapes_follow_the_request),

@@ -2,6 +2,8 @@
 /* The state of streams: layout, export and import, reset, what wins. */
 #include "config.h"
 
+#include <math.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,6 +172,49 @@ static void state_is_imported_and_reset(void **state)
         cellgate_stream_destroy(stream);
         cellgate_stream_destroy(other);
         rig_request_finish(&request);
+        cellgate_session_destroy(session);
+    }
+}
+
+/* In a stream a NaN stays in its row, and as long as the state does. */
+static void nan_ends_with_a_reset(void **state)
+{
+    (void)state;
+    for (int at = 0; at < 3; at++) {
+        cellgate_session *session =
+            rig_session(runtime, model, devices[at], NULL);
+        cellgate_stream *stream;
+        rig_request request;
+        uint64_t random = 4;
+        float *clean, *spoiled, first;
+        size_t count, row;
+
+        rig_request_init(&request, session, model, 3, 4, 0, &random);
+        rig_run(session, &request, NULL);
+        clean = rig_outputs(&request, &count);
+        assert_int_equal(cellgate_stream_create(session, 3, &stream, NULL),
+                         CELLGATE_OK);
+        request.request.stream = stream;
+        first = ((float *)request.inputs[0].tensor.data)[0];
+        ((float *)request.inputs[0].tensor.data)[0] = NAN;
+        rig_run(session, &request, NULL);
+        spoiled = request.outputs[0].data;
+        row = 1;
+        for (int32_t axis = 1; axis < request.outputs[0].rank; axis++)
+            row *= (size_t)request.outputs[0].shape[axis];
+        assert_true(isnan(spoiled[row - 1]));
+        assert_memory_equal(spoiled + row, clean + row,
+                            2 * row * sizeof *clean);
+        ((float *)request.inputs[0].tensor.data)[0] = first;
+        rig_run(session, &request, NULL);
+        for (size_t k = 0; k < 3 * row; k++)
+            assert_int_equal(isnan(spoiled[k]) != 0, k < row);
+        assert_int_equal(cellgate_stream_reset(stream, NULL), CELLGATE_OK);
+        rig_run(session, &request, NULL);
+        rig_expect(&request, clean, 0);
+        free(clean);
+        rig_request_finish(&request);
+        cellgate_stream_destroy(stream);
         cellgate_session_destroy(session);
     }
 }
@@ -526,6 +571,7 @@ int main(void)
         cmocka_unit_test(states_have_the_canonical_layout),
         cmocka_unit_test(the_final_state_is_exported),
         cmocka_unit_test(state_is_imported_and_reset),
+        cmocka_unit_test(nan_ends_with_a_reset),
         cmocka_unit_test(wrong_streams_are_refused),
         cmocka_unit_test(the_graph_wins_over_the_stream),
         cmocka_unit_test(steps_change_within_a_model),
