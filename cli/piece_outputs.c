@@ -37,6 +37,7 @@ cellgate_status cli_pieces_targets(cli_pieces *all, cellgate_error *error)
     const cellgate_model *model = all->state->model;
     size_t i, count = cellgate_model_output_count(model);
     size_t given = cli_list_length(all->options->outputs);
+    bool named = true;
 
     all->targets = calloc(count + 1, sizeof *all->targets);
     all->writers = calloc(count + 1, sizeof *all->writers);
@@ -47,6 +48,8 @@ cellgate_status cli_pieces_targets(cli_pieces *all, cellgate_error *error)
         const char *path =
             split_target(model, all->options->outputs[i], &index);
 
+        named = named && path != all->options->outputs[i];
+
         if (index >= count || all->targets[index] != NULL)
             return cli_error(error, CELLGATE_INVALID,
                              "--output %s: the model has %zu outputs, each "
@@ -54,6 +57,11 @@ cellgate_status cli_pieces_targets(cli_pieces *all, cellgate_error *error)
                              path, count);
         all->targets[index] = (char *)(uintptr_t)path;
     }
+    if (given > 0 && given < count && !named)
+        return cli_error(error, CELLGATE_INVALID,
+                         "--output: the model has %zu outputs; give a file for "
+                         "each, or name those that are wanted: NAME=FILE.npy",
+                         count);
     return CELLGATE_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/run.h"
 #include "cli/stop.h"
@@ -98,12 +99,49 @@ static cellgate_status run_at_once(run_state *state, const cli_shared *shared,
     return status;
 }
 
+/* What is read while it is being replaced, or lost when it is. */
+static cellgate_status check_overwrite(const char *input, const char *output,
+                                       cellgate_error *error)
+{
+    const char *equals = strchr(output, '=');
+    cli_source source = { .name = NULL };
+    struct stat from, to;
+    cellgate_status status = cli_source_split(&source, input, error);
+
+    if (status == CELLGATE_OK && stat(source.file, &from) == 0 &&
+        (stat(output, &to) == 0 ||
+         (equals != NULL && stat(equals + 1, &to) == 0)) &&
+        from.st_dev == to.st_dev && from.st_ino == to.st_ino)
+        status = cli_error(error, CELLGATE_INVALID,
+                           "--output %s would replace the input; write it to "
+                           "another file",
+                           output);
+    cli_source_finish(&source);
+    return status;
+}
+
+static cellgate_status check_overwrites(const run_options *options,
+                                        cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+    size_t inputs = cli_list_length(options->inputs);
+    size_t outputs = cli_list_length(options->outputs);
+
+    for (size_t i = 0; i < inputs; i++)
+        for (size_t k = 0; status == CELLGATE_OK && k < outputs; k++)
+            status =
+                check_overwrite(options->inputs[i], options->outputs[k], error);
+    return status;
+}
+
 static cellgate_status run_all(run_state *state, const cli_shared *shared,
                                const run_options *options, const char *path,
                                cellgate_error *error)
 {
-    cellgate_status status = cellgate_model_load(path, &state->model, error);
+    cellgate_status status = check_overwrites(options, error);
 
+    if (status == CELLGATE_OK)
+        status = cellgate_model_load(path, &state->model, error);
     if (status != CELLGATE_OK)
         return status;
     return options->batch > 0 ? cli_run_pieces(state, shared, options, error)

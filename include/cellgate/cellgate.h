@@ -306,7 +306,8 @@ typedef struct cellgate_input {
 /* Where a request's time went, and why. Filled by cellgate_run(). */
 typedef struct cellgate_report {
     size_t struct_size;
-    char device[96];   /* of the segment that took longest */
+    char device[96];   /* of the device segment that took longest; "host" where
+                          none ran on a device */
     char variant[32];
     char reason[160];  /* why this device */
     double seconds;    /* the whole request */

@@ -336,13 +336,8 @@ static const char heads[] =
     "export the layers before and after it as models of their own and run this "
     "one with Keras";
 static const char supported[] =
-    "supported are Input, Embedding, Masking, LSTM, GRU, SimpleRNN, RNN of "
-    "their cells, Bidirectional, Attention, AdditiveAttention, Dense, Conv1D, "
-    "pooling of one dimension, normalisation, Rescaling, "
-    "TimeDistributed, Activation and the activation layers, Dropout and its "
-    "kin, RepeatVector, Flatten, Reshape, Permute, UpSampling1D, "
-    "ZeroPadding1D, Cropping1D, Concatenate, Add and its kin, Dot, Sequential "
-    "and Functional";
+    "README.md lists those that are; export the layers before and after it as "
+    "models of their own and run this one with Keras";
 
 /* Layers that sequence models have and that stay out, and what to do. */
 static const struct {

@@ -14,8 +14,8 @@ typedef struct cg_times {
     double device, host, wait;
     double upload, compute, download;
     uint32_t segments, host_segments;
-    double longest;               /* of one part */
-    const cg_segment *longest_in; /* NULL: a host op */
+    double longest;               /* of one segment on a device */
+    const cg_segment *longest_in; /* NULL: all ran on the host */
 } cg_times;
 
 typedef struct cg_call {

@@ -217,17 +217,11 @@ static cellgate_status run_host(cg_call *call, const cg_part *part,
 {
     const cg_node *node = &call->graph->nodes[part->node];
     cg_context *context = call->context;
-    double start = cg_seconds(), seconds;
     cellgate_status status;
 
     status = cg_host_run(call->graph->model, node, context->shapes,
                          context->buffers, memory->host, error);
-    seconds = cg_seconds() - start;
     call->times.host_segments++;
-    if (seconds >= call->times.longest) {
-        call->times.longest = seconds;
-        call->times.longest_in = NULL;
-    }
     return status;
 }
 

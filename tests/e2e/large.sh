@@ -97,7 +97,19 @@ expect 2 cellgate run $states.keras --input "$work/s.npy" --batch 4 \
 expect 2 cellgate run $states.keras --input "$work/s.npy" --output "$work/a.npz" \
   --output "$work/b.npz"
 
+expect 2 cellgate run $states.keras --input "$work/s.npy" --batch 4 \
+  --output "$work/s/one.npy"
+says stderr "NAME=FILE.npy"
+only "$work/s" first.npy last.npy
+
 # What is refused, and the way out.
+cp "$work/x.npy" "$work/mine.npy"
+for pieces in "" "--batch 7"; do
+  expect 2 cellgate run $model.keras --input "$work/mine.npy" $pieces \
+    --output "$work/mine.npy"
+  says stderr "would replace the input"
+  expect 0 cmp "$work/x.npy" "$work/mine.npy"
+done
 expect 2 cellgate run $model.keras --input "$work/x.npy" --batch 0 \
   --output "$work/z.npy"
 expect 2 cellgate run $model.keras --input "$work/x.npy" --batch 7 --repeat 2 \
