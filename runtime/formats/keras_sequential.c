@@ -6,24 +6,19 @@
 
 #include "runtime/formats/keras_graph.h"
 
+/* Keras passes on all that a layer returns: a list reaches the next layer, or
+   the model's caller, as a list. */
 static cellgate_status call_on(const cg_keras_layer *layer,
-                               cg_keras_tensor *tensor, cellgate_error *error)
+                               cg_keras_list *tensors, cellgate_error *error)
 {
-    cg_keras_call call = { .layer = layer, .mask.value = CG_NO_VALUE };
-    cellgate_status status = cg_keras_list_add(&call.inputs, *tensor, error);
+    cg_keras_call call = { .layer = layer,
+                           .inputs = *tensors,
+                           .mask.value = CG_NO_VALUE };
+    cellgate_status status = cg_keras_run_call(&call, error);
 
-    if (status == CELLGATE_OK)
-        status = cg_keras_run_call(&call, error);
-    if (status == CELLGATE_OK && call.outputs.count != 1)
-        status = cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
-                               "it has %zu outputs, which a Sequential model "
-                               "cannot pass on",
-                               call.outputs.count);
-    if (status == CELLGATE_OK)
-        *tensor = call.outputs.items[0];
+    *tensors = call.outputs;
     cg_keras_list_finish(&call.inputs);
     cg_keras_list_finish(&call.states);
-    cg_keras_list_finish(&call.outputs);
     return status;
 }
 
@@ -54,7 +49,8 @@ cellgate_status cg_keras_build_sequential(cg_keras_graph *graph,
                                           cg_keras_list *outputs,
                                           cellgate_error *error)
 {
-    cg_keras_tensor tensor = { 0 };
+    cg_keras_list tensors = { 0 };
+    cg_keras_tensor first = { 0 };
     cellgate_status status = CELLGATE_OK;
 
     if (inputs != NULL && inputs->count != 1)
@@ -62,9 +58,11 @@ cellgate_status cg_keras_build_sequential(cg_keras_graph *graph,
                              "it is called on %zu tensors; it takes one",
                              inputs->count);
     if (inputs != NULL)
-        tensor = inputs->items[0];
+        first = inputs->items[0];
     else
-        status = add_sequential_input(graph, &tensor, error);
+        status = add_sequential_input(graph, &first, error);
+    if (status == CELLGATE_OK)
+        status = cg_keras_list_add(&tensors, first, error);
     for (size_t i = 0; status == CELLGATE_OK && i < graph->count; i++) {
         cg_keras_layer layer;
         char *path = NULL;
@@ -72,9 +70,11 @@ cellgate_status cg_keras_build_sequential(cg_keras_graph *graph,
         status = cg_keras_init_layer(graph, i, &layer, &path, error);
         if (status == CELLGATE_OK &&
             !(i == 0 && (layer.class->flags & CG_KERAS_INPUT)))
-            status = call_on(&layer, &tensor, error);
+            status = call_on(&layer, &tensors, error);
         free(path);
     }
-    return status == CELLGATE_OK ? cg_keras_list_add(outputs, tensor, error)
-                                 : status;
+    for (size_t i = 0; status == CELLGATE_OK && i < tensors.count; i++)
+        status = cg_keras_list_add(outputs, tensors.items[i], error);
+    cg_keras_list_finish(&tensors);
+    return status;
 }

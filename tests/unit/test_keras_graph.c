@@ -290,17 +290,32 @@ static void wrong_inputs_are_refused(void **state)
 
 /* ---- Sequential ---------------------------------------------------------- */
 
-static void sequential_layers_have_one_output(void **state)
+#define STATES                                                                 \
+    INPUT("x", "[null, 6, 3]")                                                 \
+    ", " LAYER("LSTM", "l", ", 'units': 2, 'return_state': true")
+
+static void sequential_models_pass_on_lists(void **state)
 {
     static const keras_weight weights[] = {
         LSTM_WEIGHTS("layers/lstm/cell", 3, 2), { NULL, 0, { 0 } }
     };
+    cellgate_model *model = load(SEQUENTIAL(STATES), weights);
 
     (void)state;
+    assert_int_equal(cellgate_model_output_count(model), 3);
+    cellgate_model_destroy(model);
+    model =
+        load(SEQUENTIAL(STATES ", " LAYER("Concatenate", "c", "")), weights);
+    assert_int_equal(cellgate_model_output_count(model), 1);
+    cellgate_model_destroy(model);
     assert_keras_refuses(
-        SEQUENTIAL(INPUT("x", "[null, 6, 3]") ", " LAYER(
-            "LSTM", "l", ", 'units': 2, 'return_state': true")),
-        weights, CELLGATE_BAD_FILE, "it has 3 outputs");
+        SEQUENTIAL(STATES ", " LAYER("Dense", "d", ", 'units': 3")), weights,
+        CELLGATE_BAD_FILE, "it is called on 3 tensors; it takes one");
+}
+
+static void wrong_sequential_models_are_refused(void **state)
+{
+    (void)state;
     assert_keras_refuses(
         SEQUENTIAL(ROW("x") ", " LAYER("Dense", "d", ", 'units': 3") ", " LAYER(
             "Dense", "d", ", 'units': 3")),
@@ -591,7 +606,8 @@ int main(void)
         cmocka_unit_test(a_batch_size_is_not_baked_in),
         cmocka_unit_test(inputs_without_an_input_layer),
         cmocka_unit_test(wrong_inputs_are_refused),
-        cmocka_unit_test(sequential_layers_have_one_output),
+        cmocka_unit_test(sequential_models_pass_on_lists),
+        cmocka_unit_test(wrong_sequential_models_are_refused),
         cmocka_unit_test(nested_models_are_built_in_place),
         cmocka_unit_test(functional_models_count_a_call_of_their_own),
         cmocka_unit_test(sequential_models_count_by_version),
