@@ -96,8 +96,12 @@ static cellgate_status read_pair(const cg_keras_layer *layer, layer_pair *pair,
                               "/backward_layer/cell", &pair->backward, error);
     if (status != CELLGATE_OK)
         return status;
+    /* Keras 3 turns the derived layer backwards, whatever the first one does,
+       and so refuses a first one that goes backwards; Keras 1 and 2 turn it
+       the other way. */
     if (derived)
-        pair->backward.go_backwards = true;
+        pair->backward.go_backwards =
+            layer->reader->keras_major >= 3 || !pair->forward.go_backwards;
     if (pair->forward.go_backwards == pair->backward.go_backwards ||
         pair->forward.sequences != pair->backward.sequences ||
         pair->forward.states != pair->backward.states)
