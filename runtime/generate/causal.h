@@ -29,10 +29,18 @@ cellgate_status cg_causal_trace(const cellgate_model *model, size_t token,
 /* Whether a value follows from input `token`; follows[value_count]. */
 void cg_causal_follow(const cellgate_model *model, size_t token, bool *follows);
 
-/* Whether a node is one that carries state from step to step. */
-static inline bool cg_causal_recurrent(const cg_node *node)
+/* Whether a node runs over the decoder's steps, and carries its state from one
+   to the next. */
+static inline bool cg_causal_carries(const cg_node *node, const cg_reach *reach)
 {
-    return node->kind == CG_LSTM;
+    return cg_node_state_kinds(node) > 0 && reach[node->inputs[0]] == CG_STEPS;
+}
+
+/* Of a recurrent node: its output is zero at masked steps. */
+static inline bool cg_causal_zero_masked(const cg_node *node)
+{
+    return node->kind == CG_LSTM ? node->as.lstm.zero_masked
+                                 : node->as.recurrent.zero_masked;
 }
 
 #endif

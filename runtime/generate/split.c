@@ -52,9 +52,11 @@ static bool is_boundary(const cg_splitting *split, const cg_node *node,
            split->reach[node->inputs[input]] == CG_APART;
 }
 
-static bool is_state(const cg_node *node, size_t input)
+static bool is_state(const cg_splitting *split, const cg_node *node,
+                     size_t input)
 {
-    return cg_causal_recurrent(node) && input >= CG_LSTM_INPUT_STATE;
+    return cg_causal_carries(node, split->reach) &&
+           input >= CG_RECURRENT_INPUT_STATE;
 }
 
 /* ---- The encoder -----------------------------------------------------------
@@ -183,24 +185,22 @@ static cellgate_status mask_input(cg_splitting *split, int32_t value,
 static cellgate_status constant_input(cg_splitting *split, int32_t value,
                                       cellgate_error *error)
 {
+    const cg_value *of = &split->whole->values[value];
     cellgate_status status;
 
     if (split->step.values[value] != CG_NO_VALUE)
         return CELLGATE_OK;
-    if (split->whole->values[value].dtype == CELLGATE_U8)
+    if (of->dtype == CELLGATE_U8 && of->rank != 2)
+        return cellgate_fail(error, CELLGATE_UNSUPPORTED,
+                             "the mask '%s' goes from the encoder to the "
+                             "decoder's steps and has %d axes; it must have 2",
+                             of->name, (int)of->rank);
+    if (of->dtype == CELLGATE_U8)
         return mask_input(split, value, error);
     status = cg_part_input(&split->step, value, CG_NO_VALUE, NULL, error);
     if (status == CELLGATE_OK)
         add_wire(split, split->encoded[value], CG_NONE);
     return status;
-}
-
-static int64_t state_width(const cg_node *node, size_t state)
-{
-    const cellgate_lstm *shape = &node->as.lstm.shape;
-
-    return state == 0 && shape->projection_size > 0 ? shape->projection_size
-                                                    : shape->hidden_size;
 }
 
 /* State number `state` of a node: an input, and an output to carry. */
@@ -210,9 +210,10 @@ static cellgate_status state_input(cg_splitting *split, const cg_node *node,
 {
     static const char *const begins[] = { "begin_h", "begin_c" };
     static const char *const ends[] = { "end_h", "end_c" };
-    const int64_t shape[2] = { CG_UNKNOWN, state_width(node, state) };
-    const int32_t given = node->inputs[CG_LSTM_INPUT_STATE + state];
-    const int32_t made = node->outputs[CG_LSTM_OUTPUT_STATE + state];
+    const int64_t shape[2] = { CG_UNKNOWN,
+                               cg_node_state_width(node, (int32_t)state) };
+    const int32_t given = node->inputs[CG_RECURRENT_INPUT_STATE + state];
+    const int32_t made = node->outputs[CG_RECURRENT_OUTPUT_STATE + state];
     char text[256];
     cellgate_status status = own_input(split, node->name, begins[state],
                                        CELLGATE_F32, shape, initial, error);
@@ -244,15 +245,15 @@ static cellgate_status state_input(cg_splitting *split, const cg_node *node,
  */
 static bool repeats(const cg_node *node)
 {
-    return node->inputs[CG_LSTM_INPUT_MASK] != CG_NO_VALUE &&
-           !node->as.lstm.zero_masked;
+    return node->inputs[CG_RECURRENT_INPUT_MASK] != CG_NO_VALUE &&
+           !cg_causal_zero_masked(node);
 }
 
 /* Something of the step that makes `output` of a node out of h. */
 static cellgate_status from_h(cg_splitting *split, const cg_node *node,
                               size_t output, int32_t h, cellgate_error *error)
 {
-    const bool steps = output == CG_LSTM_OUTPUT_SEQUENCE;
+    const bool steps = output == CG_RECURRENT_OUTPUT_SEQUENCE;
     const int32_t value = node->outputs[output];
     int32_t made;
     cg_node reshape = { .kind = CG_RESHAPE,
@@ -275,7 +276,7 @@ static cellgate_status from_h(cg_splitting *split, const cg_node *node,
         reshape.as.reshape.extents.extent[reshape.as.reshape.extents.count++] =
             1;
     reshape.as.reshape.extents.extent[reshape.as.reshape.extents.count++] =
-        state_width(node, 0);
+        cg_node_state_width(node, 0);
     return status == CELLGATE_OK
                ? cg_model_add_node(split->step.model, &reshape, error)
                : status;
@@ -285,7 +286,7 @@ static cellgate_status from_h(cg_splitting *split, const cg_node *node,
    in the step. */
 static bool mask_is_never_given(const cg_splitting *split, const cg_node *node)
 {
-    const int32_t mask = node->inputs[CG_LSTM_INPUT_MASK];
+    const int32_t mask = node->inputs[CG_RECURRENT_INPUT_MASK];
 
     return mask != CG_NO_VALUE &&
            mask == split->whole->inputs[split->token].mask;
@@ -296,9 +297,9 @@ static cellgate_status add_recurrent(cg_splitting *split, const cg_node *node,
                                      const int32_t *outputs,
                                      cellgate_error *error)
 {
-    const int32_t h = outputs[CG_LSTM_OUTPUT_STATE];
-    int32_t given[CG_LSTM_INPUT_STATE + STATES_MOST];
-    int32_t made[CG_LSTM_OUTPUT_STATE + STATES_MOST];
+    const int32_t h = outputs[CG_RECURRENT_OUTPUT_STATE];
+    int32_t given[CG_RECURRENT_INPUT_STATE + STATES_MOST];
+    int32_t made[CG_RECURRENT_OUTPUT_STATE + STATES_MOST];
     cg_node bare = *node;
     cellgate_status status;
 
@@ -307,31 +308,33 @@ static cellgate_status add_recurrent(cg_splitting *split, const cg_node *node,
     bare.inputs = given;
     bare.outputs = made;
     if (mask_is_never_given(split, node))
-        given[CG_LSTM_INPUT_MASK] = CG_NO_VALUE;
+        given[CG_RECURRENT_INPUT_MASK] = CG_NO_VALUE;
     if (!repeats(&bare))
         return cg_part_node(&split->step, &bare, inputs, outputs, error);
-    made[CG_LSTM_OUTPUT_SEQUENCE] = made[CG_LSTM_OUTPUT_LAST] = CG_NO_VALUE;
+    made[CG_RECURRENT_OUTPUT_SEQUENCE] = made[CG_RECURRENT_OUTPUT_LAST] =
+        CG_NO_VALUE;
     status = cg_part_node(&split->step, &bare, inputs, outputs, error);
     if (status == CELLGATE_OK)
-        status = from_h(split, node, CG_LSTM_OUTPUT_SEQUENCE, h, error);
+        status = from_h(split, node, CG_RECURRENT_OUTPUT_SEQUENCE, h, error);
     if (status == CELLGATE_OK)
-        status = from_h(split, node, CG_LSTM_OUTPUT_LAST, h, error);
+        status = from_h(split, node, CG_RECURRENT_OUTPUT_LAST, h, error);
     return status;
 }
 
 static cellgate_status recurrent_node(cg_splitting *split, const cg_node *node,
                                       cellgate_error *error)
 {
-    int32_t inputs[CG_LSTM_INPUT_STATE + STATES_MOST];
-    int32_t outputs[CG_LSTM_OUTPUT_STATE + STATES_MOST];
-    const size_t states = node->input_count - CG_LSTM_INPUT_STATE;
+    int32_t inputs[CG_RECURRENT_INPUT_STATE + STATES_MOST];
+    int32_t outputs[CG_RECURRENT_OUTPUT_STATE + STATES_MOST];
+    const size_t states = (size_t)cg_node_state_kinds(node);
     cellgate_status status = CELLGATE_OK;
 
-    for (size_t i = 0; i < CG_LSTM_INPUT_STATE + STATES_MOST; i++)
+    for (size_t i = 0; i < CG_RECURRENT_INPUT_STATE + STATES_MOST; i++)
         inputs[i] = outputs[i] = CG_NO_VALUE;
     for (size_t s = 0; status == CELLGATE_OK && s < states; s++)
-        status = state_input(split, node, s, &inputs[CG_LSTM_INPUT_STATE + s],
-                             &outputs[CG_LSTM_OUTPUT_STATE + s], error);
+        status =
+            state_input(split, node, s, &inputs[CG_RECURRENT_INPUT_STATE + s],
+                        &outputs[CG_RECURRENT_OUTPUT_STATE + s], error);
     return status == CELLGATE_OK
                ? add_recurrent(split, node, inputs, outputs, error)
                : status;
@@ -343,11 +346,11 @@ static cellgate_status step_node(cg_splitting *split, const cg_node *node,
     cellgate_status status = CELLGATE_OK;
 
     for (size_t i = 0; status == CELLGATE_OK && i < node->input_count; i++)
-        if (is_boundary(split, node, i) && !is_state(node, i))
+        if (is_boundary(split, node, i) && !is_state(split, node, i))
             status = constant_input(split, node->inputs[i], error);
     if (status != CELLGATE_OK)
         return status;
-    if (cg_causal_recurrent(node))
+    if (cg_causal_carries(node, split->reach))
         return recurrent_node(split, node, error);
     return cg_part_node(&split->step, node, NULL, NULL, error);
 }

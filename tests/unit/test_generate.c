@@ -73,6 +73,92 @@ static cellgate_model *translator(uint64_t seed)
     return rig_model_end(&rig);
 }
 
+/* ids -> embedding -> two layers of that kind, as language_model() -> scores */
+static cellgate_model *recurrent_model(cg_kind kind, bool masked, bool last,
+                                       uint64_t seed)
+{
+    rig_model rig;
+    rig_recurrent first = { .kind = kind,
+                            .input_size = UNITS,
+                            .hidden_size = UNITS,
+                            .reset_after = kind == CG_GRU,
+                            .mask = CG_NO_VALUE,
+                            .initial = CG_NO_VALUE };
+    rig_recurrent second;
+    int32_t ids, x;
+
+    rig_model_begin(&rig, seed);
+    ids = rig_input(&rig, CG_UNKNOWN, 0);
+    if (masked)
+        first.mask = rig_simple(&rig, CG_NONZERO, ids);
+    second = first;
+    rig_add_recurrent(&rig, rig_embedding(&rig, ids, WORDS, UNITS), &first);
+    rig_add_recurrent(&rig, first.sequence, &second);
+    x = rig_dense(&rig, last ? second.last : second.sequence, UNITS, WORDS,
+                  CELLGATE_LINEAR);
+    rig_output(&rig, rig_dense(&rig, x, WORDS, WORDS, CELLGATE_LINEAR));
+    return rig_model_end(&rig);
+}
+
+/* A node of several inputs, without the weights that it may have. */
+static int32_t add_joined(rig_model *rig, cg_node node, int32_t *inputs,
+                          size_t count, const char *name)
+{
+    int32_t outputs[2] = { CG_NO_VALUE, CG_NO_VALUE };
+    cg_weight weights[2] = { 0 };
+
+    assert_int_equal(cg_model_add_value(rig->model, name, CELLGATE_F32, 0, NULL,
+                                        &outputs[0], NULL),
+                     CELLGATE_OK);
+    node.name = node.layer = (char *)(uintptr_t)name;
+    node.inputs = inputs;
+    node.input_count = count;
+    node.outputs = outputs;
+    node.output_count = node.kind == CG_ATTENTION ? 2 : 1;
+    node.weights = weights;
+    node.weight_count = cg_node_weight_count(&node);
+    assert_int_equal(cg_model_add_node(rig->model, &node, NULL), CELLGATE_OK);
+    return outputs[0];
+}
+
+/* As translator(), but the decoder is a GRU whose steps look at the encoder's;
+   the mask of the attention is the request's. */
+static cellgate_model *attentive_translator(uint64_t seed)
+{
+    const cg_node attention = { .kind = CG_ATTENTION,
+                                .as.attention.size = UNITS };
+    const cg_node concat = { .kind = CG_CONCAT };
+    rig_model rig;
+    rig_lstm encoder;
+    rig_recurrent decoder = { .kind = CG_GRU,
+                              .input_size = UNITS,
+                              .hidden_size = UNITS,
+                              .reset_after = true,
+                              .mask = CG_NO_VALUE };
+    int32_t target, source, looks[5], both[2];
+
+    rig_model_begin(&rig, seed);
+    target = rig_input(&rig, CG_UNKNOWN, 0);
+    source = rig_input(&rig, CG_UNKNOWN, 0);
+    rig_lstm_init(&encoder, UNITS, UNITS);
+    encoder.mask = rig_mask(&rig, 1);
+    rig_add_lstm(&rig, rig_embedding(&rig, source, WORDS, UNITS), &encoder);
+    decoder.initial = encoder.final[0];
+    rig_add_recurrent(&rig, rig_embedding(&rig, target, WORDS, UNITS),
+                      &decoder);
+    looks[0] = both[0] = decoder.sequence;
+    looks[1] = encoder.sequence;
+    looks[CG_ATTENTION_INPUT_KEY] = CG_NO_VALUE;
+    looks[CG_ATTENTION_INPUT_QUERY_MASK] = rig_simple(&rig, CG_NONZERO, target);
+    looks[CG_ATTENTION_INPUT_VALUE_MASK] = encoder.mask;
+    both[1] = add_joined(&rig, attention, looks, 5, "attend");
+    source = add_joined(&rig, concat, both, 2, "join");
+    source = rig_dense(&rig, source, 2 * UNITS, WORDS, CELLGATE_TANH);
+    source = rig_dense(&rig, source, WORDS, WORDS, CELLGATE_LINEAR);
+    rig_output(&rig, rig_simple(&rig, CG_SOFTMAX, source));
+    return rig_model_end(&rig);
+}
+
 /* ---- The plain loop
  * ----------------------------------------------------------- */
 
@@ -225,83 +311,106 @@ static const cellgate_generate_request greedy = {
  * ----------------------------------------------------------------------- */
 
 /* Prompts of several lengths, some with ids that are masked, and none. */
-static void a_language_model_goes_on_with_prompts(void **state)
+static void go_on_with_prompts(cellgate_model *model, const char *device,
+                               bool softmax)
 {
     int32_t prompts[6][4] = { { 3, 4, 5, 6 }, { 7, 0, 0, 0 }, { 0, 0, 3, 4 },
                               { 5, 0, 8, 0 }, { 0, 0, 0, 0 }, { 8, 8, 1, 0 } };
     const int32_t lengths[6] = { 4, 1, 4, 4, 2, 0 };
 
+    cellgate_generator *generator = make_generator(model, device);
+    cellgate_session *host = rig_session(runtime, model, "host", NULL);
+    const cellgate_input prompt = ids_input(prompts[0], 6, 4, lengths);
+    cellgate_generate_request request = greedy;
+    cellgate_generation *generation;
+
+    request.prompt = &prompt;
+    generation = generate(generator, &request, NULL);
+    assert_int_equal(cellgate_generation_rows(generation), 6);
+    for (int64_t row = 0; row < 6; row++) {
+        int32_t given[5] = { 1 };
+        expected wanted;
+
+        memcpy(given + 1, prompts[row], sizeof prompts[row]);
+        wanted = plain_greedy(host, given, 1 + lengths[row], NULL, 2, softmax);
+        expect_result(generation, row, &wanted);
+    }
+    cellgate_generation_destroy(generation);
+    cellgate_generator_destroy(generator);
+    cellgate_session_destroy(host);
+    cellgate_model_destroy(model);
+}
+
+static void a_language_model_goes_on_with_prompts(void **state)
+{
     (void)state;
     for (uint64_t at = 0; at < 3 * 8; at++) {
         const bool masked = at & 1, last = at & 2, softmax = at & 4;
-        cellgate_model *model = language_model(masked, last, softmax, 20 + at);
-        cellgate_generator *generator = make_generator(model, devices[at / 8]);
-        cellgate_session *host = rig_session(runtime, model, "host", NULL);
-        const cellgate_input prompt = ids_input(prompts[0], 6, 4, lengths);
-        cellgate_generate_request request = greedy;
-        cellgate_generation *generation;
 
-        request.prompt = &prompt;
-        generation = generate(generator, &request, NULL);
-        assert_int_equal(cellgate_generation_rows(generation), 6);
-        for (int64_t row = 0; row < 6; row++) {
-            int32_t given[5] = { 1 };
-            expected wanted;
-
-            memcpy(given + 1, prompts[row], sizeof prompts[row]);
-            wanted =
-                plain_greedy(host, given, 1 + lengths[row], NULL, 2, softmax);
-            expect_result(generation, row, &wanted);
-        }
-        cellgate_generation_destroy(generation);
-        cellgate_generator_destroy(generator);
-        cellgate_session_destroy(host);
-        cellgate_model_destroy(model);
+        go_on_with_prompts(language_model(masked, last, softmax, 20 + at),
+                           devices[at / 8], softmax);
     }
 }
 
+static void other_recurrent_layers_go_on_with_prompts(void **state)
+{
+    (void)state;
+    for (uint64_t at = 0; at < 3 * 8; at++)
+        go_on_with_prompts(recurrent_model(at & 1 ? CG_GRU : CG_SIMPLE_RNN,
+                                           at & 2, at & 4, 120 + at),
+                           devices[at / 8], false);
+}
+
 /* The encoder sees the request's lengths. */
-static void a_translator_begins_with_its_encoder(void **state)
+static void translate(cellgate_model *model, const char *device, int64_t states)
 {
     int32_t sources[4][5] = {
         { 3, 4, 5, 6, 7 }, { 8, 2, 1, 0, 0 }, { 5, 5, 0, 0, 0 }, { 4, 3, 2, 1 }
     };
     const int32_t lengths[4] = { 5, 3, 2, 0 };
 
-    (void)state;
-    for (uint64_t at = 0; at < 3 * 4; at++) {
-        cellgate_model *model = translator(50 + at);
-        cellgate_generator *generator = make_generator(model, devices[at / 4]);
-        cellgate_session *host = rig_session(runtime, model, "host", NULL);
-        const cellgate_input source = ids_input(sources[0], 4, 5, lengths);
-        cellgate_generate_request request = greedy;
-        cellgate_report report = { .struct_size = sizeof report };
-        cellgate_generation *generation;
-        cellgate_generator_info info = { .struct_size = sizeof info };
+    cellgate_generator *generator = make_generator(model, device);
+    cellgate_session *host = rig_session(runtime, model, "host", NULL);
+    const cellgate_input source = ids_input(sources[0], 4, 5, lengths);
+    cellgate_generate_request request = greedy;
+    cellgate_report report = { .struct_size = sizeof report };
+    cellgate_generation *generation;
+    cellgate_generator_info info = { .struct_size = sizeof info };
 
-        request.inputs = &source;
-        request.input_count = 1;
-        generation = generate(generator, &request, &report);
-        assert_true(report.seconds > 0 && report.device[0] != '\0');
-        assert_int_equal(cellgate_generator_describe(generator, &info),
-                         CELLGATE_OK);
-        assert_int_equal(info.words, WORDS);
-        assert_int_equal(info.states, 2);
-        assert_true(info.probabilities);
-        for (int64_t row = 0; row < 4; row++) {
-            const cellgate_input one =
-                ids_input(sources[row], 1, 5, &lengths[row]);
-            const int32_t start = 1;
-            const expected wanted =
-                plain_greedy(host, &start, 1, &one, 2, true);
+    request.inputs = &source;
+    request.input_count = 1;
+    generation = generate(generator, &request, &report);
+    assert_true(report.seconds > 0 && report.device[0] != '\0');
+    assert_int_equal(cellgate_generator_describe(generator, &info),
+                     CELLGATE_OK);
+    assert_int_equal(info.words, WORDS);
+    assert_int_equal(info.states, states);
+    assert_true(info.probabilities);
+    for (int64_t row = 0; row < 4; row++) {
+        const cellgate_input one = ids_input(sources[row], 1, 5, &lengths[row]);
+        const int32_t start = 1;
+        const expected wanted = plain_greedy(host, &start, 1, &one, 2, true);
 
-            expect_result(generation, row, &wanted);
-        }
-        cellgate_generation_destroy(generation);
-        cellgate_generator_destroy(generator);
-        cellgate_session_destroy(host);
-        cellgate_model_destroy(model);
+        expect_result(generation, row, &wanted);
     }
+    cellgate_generation_destroy(generation);
+    cellgate_generator_destroy(generator);
+    cellgate_session_destroy(host);
+    cellgate_model_destroy(model);
+}
+
+static void a_translator_begins_with_its_encoder(void **state)
+{
+    (void)state;
+    for (uint64_t at = 0; at < 3 * 4; at++)
+        translate(translator(50 + at), devices[at / 4], 2);
+}
+
+static void attention_sees_the_encoders_steps(void **state)
+{
+    (void)state;
+    for (uint64_t at = 0; at < 3 * 4; at++)
+        translate(attentive_translator(150 + at), devices[at / 4], 1);
 }
 
 /* ---- Rows
@@ -662,7 +771,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_language_model_goes_on_with_prompts),
+        cmocka_unit_test(other_recurrent_layers_go_on_with_prompts),
         cmocka_unit_test(a_translator_begins_with_its_encoder),
+        cmocka_unit_test(attention_sees_the_encoders_steps),
         cmocka_unit_test(rows_do_not_depend_on_each_other),
         cmocka_unit_test(a_wide_beam_finds_the_most_probable),
         cmocka_unit_test(samples_follow_their_seed),

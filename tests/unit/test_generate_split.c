@@ -264,7 +264,7 @@ static void layers_that_look_ahead_are_refused_by_name(void **state)
 {
     (void)state;
     expect_refused(with_node((cg_node){ .kind = CG_REVERSE }), NULL, NULL,
-                   CELLGATE_UNSUPPORTED, "culprit: its kind, reverse",
+                   CELLGATE_UNSUPPORTED, "culprit: it turns round the order",
                    "a step at a time");
     expect_refused(with_lstm(2, 0), NULL, NULL, CELLGATE_UNSUPPORTED,
                    "culprit: it has a backward direction", "a step at a time");
