@@ -51,7 +51,8 @@ void cg_causal_set(const cg_trace *trace, const cg_node *node, cg_reach reach)
 static int32_t axes_of(const cg_trace *trace, const cg_node *node, size_t input)
 {
     const bool beside =
-        input == 1 && (node->kind == CG_SELECT || node->kind == CG_MASKED);
+        input == 1 && (node->kind == CG_SELECT || node->kind == CG_MASKED ||
+                       node->kind == CG_REDUCE);
 
     if (node->inputs[input] == CG_NO_VALUE)
         return 0;
@@ -111,7 +112,9 @@ static const char *along_text(const cg_node *node)
 {
     switch (node->kind) {
     case CG_SOFTMAX:
-        return "its softmax goes over the steps";
+    case CG_LOG_SOFTMAX:
+    case CG_SPARSEMAX:
+        return "it shares out a sum of 1 among the steps";
     case CG_SLICE:
         return "it takes some of the steps";
     case CG_CONCAT:
@@ -124,6 +127,16 @@ static const char *along_text(const cg_node *node)
         return "it turns round the order of the steps";
     case CG_NOT_EQUAL:
         return "it compares the steps";
+    case CG_WINDOW:
+    case CG_POOL:
+        return "its windows hold several, or leave out some, of the steps";
+    case CG_REDUCE:
+        return "it makes one of all the steps";
+    case CG_NORMALIZE:
+        return "what it divides by comes from all the steps";
+    case CG_AFFINE:
+    case CG_PRELU:
+        return "it has weights of its own for each of the steps";
     default:
         return "it mixes the steps";
     }
@@ -145,6 +158,29 @@ static cellgate_status along(const cg_trace *trace, const cg_node *node,
                                     value->name);
     }
     return cg_causal_rule_same(trace, node, error);
+}
+
+/* Windows over the last axis but one; those of one step each change nothing. */
+static cellgate_status windows(const cg_trace *trace, const cg_node *node,
+                               const cg_window *window, cellgate_error *error)
+{
+    if (window != NULL && window->size == 1 && window->stride == 1)
+        return cg_causal_rule_same(trace, node, error);
+    return along(trace, node, cg_causal_input(trace, node, 0)->rank - 2, error);
+}
+
+/* Weights over the trailing axes, where `stretches` says that an extent of 1
+   serves a whole axis. */
+static cellgate_status over(const cg_trace *trace, const cg_node *node,
+                            const cg_extents *extents, bool stretches,
+                            cellgate_error *error)
+{
+    const int32_t axes = cg_causal_input(trace, node, 0)->rank;
+    const int32_t at = CG_TIME_AXIS - (axes - extents->count);
+
+    if (at < 0 || (stretches && extents->extent[at] == 1))
+        return cg_causal_rule_same(trace, node, error);
+    return along(trace, node, CG_TIME_AXIS, error);
 }
 
 /* ---- Kinds that move axes --------------------------------------------------
@@ -192,19 +228,7 @@ static cellgate_status dot(const cg_trace *trace, const cg_node *node,
 /* ---- All of them ------------------------------------------------------------
  */
 
-static cellgate_status unknown(const cg_trace *trace, const cg_node *node,
-                               cellgate_error *error)
-{
-    for (size_t i = 0; i < node->input_count; i++)
-        if (cg_causal_reach(trace, node, i) == CG_STEPS)
-            return cg_causal_refuse(
-                node, error,
-                "nothing says that its kind, %s, needs no other steps",
-                cg_kind_get((int)node->kind)->name);
-    cg_causal_set(trace, node, CG_NEWEST);
-    return CELLGATE_OK;
-}
-
+/* No default: a kind without a rule does not compile. */
 cellgate_status cg_causal_rule(const cg_trace *trace, const cg_node *node,
                                cellgate_error *error)
 {
@@ -224,9 +248,12 @@ cellgate_status cg_causal_rule(const cg_trace *trace, const cg_node *node,
     case CG_MASKED:
     case CG_LOGIC:
     case CG_VALID:
+    case CG_RELU:
         return cg_causal_rule_same(trace, node, error);
     case CG_DENSE:
     case CG_SOFTMAX:
+    case CG_LOG_SOFTMAX:
+    case CG_SPARSEMAX:
     case CG_MERGE:
     case CG_NOT_EQUAL:
         return along(trace, node, 0, error);
@@ -248,7 +275,20 @@ cellgate_status cg_causal_rule(const cg_trace *trace, const cg_node *node,
                      error);
     case CG_DOT:
         return dot(trace, node, error);
-    default:
-        return unknown(trace, node, error);
+    case CG_WINDOW:
+        return windows(trace, node, &node->as.window, error);
+    case CG_POOL:
+        return windows(trace, node, &node->as.pool.window, error);
+    case CG_REDUCE:
+        return windows(trace, node, NULL, error);
+    case CG_NORMALIZE:
+        return over(trace, node, &node->as.normalize.extents, false, error);
+    case CG_AFFINE:
+        return over(trace, node, &node->as.affine.extents, true, error);
+    case CG_PRELU:
+        return over(trace, node, &node->as.prelu, true, error);
+    case CG_KIND_COUNT:
+        break;
     }
+    return cg_causal_refuse(node, error, "its kind is not known");
 }

@@ -173,8 +173,50 @@ static void each_element_for_itself_passes(void **state)
     (void)state;
     expect_one(graph_activation(CELLGATE_TANH), NULL);
     expect_one((cg_node){ .kind = CG_SOFTMAX }, NULL);
+    expect_one((cg_node){ .kind = CG_LOG_SOFTMAX }, NULL);
+    expect_one((cg_node){ .kind = CG_SPARSEMAX }, NULL);
+    expect_one((cg_node){ .kind = CG_RELU }, NULL);
     expect_one((cg_node){ .kind = CG_MERGE }, NULL);
     expect_one(graph_dense(UNITS, WORDS), NULL);
+}
+
+static void windows_of_one_step_pass(void **state)
+{
+    cg_node node = { .kind = CG_WINDOW, .as.window = { 1, 1, 1, 0 } };
+
+    (void)state;
+    expect_one(node, NULL);
+    node.as.window = (cg_window){ 3, 1, 1, CG_PADDING_CAUSAL };
+    expect_one(node, "made_node: its windows hold several, or leave out some, "
+                     "of the steps of 'steps'");
+    node.as.window = (cg_window){ 1, 2, 1, CG_PADDING_VALID };
+    expect_one(node, "made_node: its windows hold several, or leave out some");
+    node = (cg_node){ .kind = CG_POOL,
+                      .as.pool = { CG_POOL_MAXIMUM, { 2, 1, 1, 1 } } };
+    expect_one(node, "made_node: its windows hold several");
+    node = (cg_node){ .kind = CG_REDUCE };
+    expect_one(node, "made_node: it makes one of all the steps of 'steps'");
+}
+
+static void weights_and_moments_within_a_step_pass(void **state)
+{
+    const cg_extents features = { 1, { UNITS } }, both = { 2, { 1, UNITS } };
+    const cg_extents steps = { 2, { 5, UNITS } };
+    cg_node node = { .kind = CG_NORMALIZE, .as.normalize.extents = features };
+
+    (void)state;
+    node.as.normalize.epsilon = 1e-3f;
+    expect_one(node, NULL);
+    node.as.normalize.extents = steps;
+    expect_one(node, "made_node: what it divides by comes from all the steps");
+    node = (cg_node){ .kind = CG_AFFINE, .as.affine.extents = both };
+    expect_one(node, NULL);
+    node.as.affine.extents = steps;
+    expect_one(node, "made_node: it has weights of its own for each of the");
+    node = (cg_node){ .kind = CG_PRELU, .as.prelu = both };
+    expect_one(node, NULL);
+    node.as.prelu = steps;
+    expect_one(node, "made_node: it has weights of its own for each of the");
 }
 
 /* ---- Several inputs ---------------------------------------------------------
@@ -386,6 +428,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(features_may_be_moved_and_steps_may_not),
         cmocka_unit_test(each_element_for_itself_passes),
+        cmocka_unit_test(windows_of_one_step_pass),
+        cmocka_unit_test(weights_and_moments_within_a_step_pass),
         cmocka_unit_test(elements_meet_within_a_step),
         cmocka_unit_test(masks_meet_their_steps),
         cmocka_unit_test(products_keep_the_steps_first),
