@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "cli/extents.h"
 #include "cli/source.h"
 
 /* ---- The model --------------------------------------------------------- */
@@ -77,6 +78,26 @@ static void print_nodes(const cellgate_model *model)
 
 /* ---- Where it would run ------------------------------------------------- */
 
+/* Whether anything was measured for the model on the session's device, at the
+   smallest shape or from others. */
+static bool calibrated(cellgate_session *session, const cellgate_model *model)
+{
+    const cellgate_question question = { sizeof question, 1,
+                                         cli_free_steps(model) ? 1 : 0, 0 };
+    cellgate_candidate_info info = { .struct_size = sizeof info };
+    cellgate_explanation *explanation = NULL;
+    bool found = false;
+    size_t i;
+
+    if (cellgate_explain(session, &question, &explanation, NULL) != CELLGATE_OK)
+        return false;
+    for (i = 0; cellgate_explanation_get(explanation, i, &info) == CELLGATE_OK;
+         i++)
+        found = found || info.estimate != CELLGATE_ESTIMATE_NONE;
+    cellgate_explanation_destroy(explanation);
+    return found;
+}
+
 static void print_segments(const char *device, const cellgate_session *session)
 {
     cellgate_segment_info info = { .struct_size = sizeof info };
@@ -115,12 +136,18 @@ static void inspect_device(cellgate_runtime *runtime,
             printf("\nOn %s: not possible: %s\n", device, error.text);
         return;
     }
-    if (array != NULL)
-        json_array_append_new(array, json_pack("{s:s, s:o}", "device", device,
-                                               "segments",
-                                               cli_segments_json(session)));
-    else
+    if (array != NULL) {
+        json_array_append_new(
+            array, json_pack("{s:s, s:o, s:b}", "device", device, "segments",
+                             cli_segments_json(session), "calibrated",
+                             (int)calibrated(session, model)));
+    } else {
         print_segments(device, session);
+        printf("  %s\n", calibrated(session, model)
+                             ? "calibrated: cellgate plan shows what it costs"
+                             : "not calibrated: cellgate calibrate measures "
+                               "what it costs");
+    }
     cellgate_session_destroy(session);
 }
 

@@ -12,6 +12,7 @@
 
 #define BAR 24
 #define WIDEST 200
+#define SHARES 1000
 
 static double now(void)
 {
@@ -36,18 +37,36 @@ static void time_text(char *text, size_t size, double seconds)
                  whole / 60 % 60);
 }
 
+static void bar_text(char bar[BAR + 1], double part)
+{
+    const int filled = (int)(part * BAR);
+
+    for (int at = 0; at < BAR; at++)
+        bar[at] = (char)(at < filled ? '=' : at == filled ? '>' : ' ');
+    bar[BAR] = '\0';
+}
+
+void cli_progress_share_text(char *text, int width, double done, double seconds)
+{
+    char bar[BAR + 1], left[32], line[WIDEST + 1];
+
+    bar_text(bar, done);
+    snprintf(left, sizeof left, "?");
+    if (done > 0)
+        time_text(left, sizeof left, seconds * (1 - done) / done);
+    snprintf(line, sizeof line, "[%s] %3d%%  %s left", bar, (int)(done * 100),
+             left);
+    snprintf(text, (size_t)(width < WIDEST ? width : WIDEST) + 1, "%s", line);
+}
+
 void cli_progress_text(char *text, int width, int64_t done, int64_t total,
                        double seconds)
 {
     const double part = total > 0 ? (double)done / (double)total : 1;
     const double rate = seconds > 0 ? (double)done / seconds : 0;
-    const int filled = (int)(part * BAR);
     char bar[BAR + 1], left[32], line[WIDEST + 1];
-    int at;
 
-    for (at = 0; at < BAR; at++)
-        bar[at] = (char)(at < filled ? '=' : at == filled ? '>' : ' ');
-    bar[BAR] = '\0';
+    bar_text(bar, part);
     if (rate > 0)
         time_text(left, sizeof left, (double)(total - done) / rate);
     else
@@ -71,9 +90,21 @@ static int terminal_width(void)
 void cli_progress_begin(cli_progress *progress, int64_t total)
 {
     progress->shown = isatty(STDERR_FILENO) != 0;
+    progress->share = false;
     progress->total = total;
     progress->start = now();
     progress->drawn = 0;
+}
+
+void cli_progress_begin_share(cli_progress *progress)
+{
+    cli_progress_begin(progress, SHARES);
+    progress->share = true;
+}
+
+void cli_progress_update_share(cli_progress *progress, double done)
+{
+    cli_progress_update(progress, (int64_t)(done * SHARES));
 }
 
 void cli_progress_update(cli_progress *progress, int64_t done)
@@ -84,8 +115,12 @@ void cli_progress_update(cli_progress *progress, int64_t done)
     if (!progress->shown || time - progress->drawn < 0.1)
         return;
     progress->drawn = time;
-    cli_progress_text(text, terminal_width(), done, progress->total,
-                      time - progress->start);
+    if (progress->share)
+        cli_progress_share_text(text, terminal_width(), (double)done / SHARES,
+                                time - progress->start);
+    else
+        cli_progress_text(text, terminal_width(), done, progress->total,
+                          time - progress->start);
     fprintf(stderr, "\r%s\033[K", text);
     fflush(stderr);
 }

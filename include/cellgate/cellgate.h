@@ -193,6 +193,24 @@ CELLGATE_API cellgate_status cellgate_model_save(const cellgate_model *model,
                                                  cellgate_error *error);
 CELLGATE_API void cellgate_model_destroy(cellgate_model *model);
 
+/* Layers of LSTMs, each over the sequence of the one before. */
+typedef struct cellgate_lstm_stack {
+    size_t struct_size;
+    int64_t input_size;  /* features of the model's input, 1 to 65536 */
+    int64_t hidden_size; /* of each layer, 1 to 65536 */
+    int32_t layers;      /* 1 to 64 */
+    int32_t bidirectional; /* non-zero: two directions, side by side */
+} cellgate_lstm_stack;
+
+/*
+ * Makes such a model with made-up weights, to be timed: sigmoid and tanh, a
+ * bias; any number of steps; the last layer's sequence comes out. The caller
+ * destroys it.
+ */
+CELLGATE_API cellgate_status
+cellgate_model_make_lstm(const cellgate_lstm_stack *stack,
+                         cellgate_model **model, cellgate_error *error);
+
 /* An input or output of a model. Strings live as the model does. */
 typedef struct cellgate_value_info {
     size_t struct_size;

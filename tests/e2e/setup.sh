@@ -12,7 +12,8 @@ unset CELLGATE_CONFIG CELLGATE_PLUGIN_PATH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export XDG_CONFIG_HOME="$work/config" XDG_CACHE_HOME="$work/cache"
-mkdir -p "$XDG_CONFIG_HOME" "$XDG_CACHE_HOME"
+export XDG_DATA_HOME="$work/data"
+mkdir -p "$XDG_CONFIG_HOME" "$XDG_CACHE_HOME" "$XDG_DATA_HOME"
 passed=0 failed=0
 
 cellgate() { "$build/cellgate" "$@"; }

@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Bench: of a model and of LSTMs of a size, on every device and variant.
+. "${srcdir:-.}/tests/e2e/setup.sh"
+offer openmp.so "$build/tests/plugins/remote/.libs/remote.so"
+printf '[cellgate]\nplugin_path = %s\nunlisted = no\n[device cpu]\nplugin = openmp\n[device card]\nplugin = remote\n[device other]\nplugin = missing\n' \
+  "$plugins" >"$work/cellgate.ini"
+export CELLGATE_CONFIG="$work/cellgate.ini"
+model=$fixtures/article.keras
+
+expect 0 cellgate bench "$model" --runs 5
+says stdout "batch 1, steps 20; 5 runs"
+grep -q '^cpu  *t1 .*[mu]*s' "$work/stdout" && pass || fail "no line of cpu t1"
+grep -q '^card  *any .*[mu]*s' "$work/stdout" && pass || fail "no line of card any"
+grep -q '^other .*not timed: .*missing' "$work/stdout" && pass ||
+  fail "no reason for the device that is not there"
+
+# Three rows of 5 steps, two layers in two directions.
+expect 0 cellgate bench --lstm 3,5,4,6,2,bi --runs 3 --device card --json \
+  --csv "$work/bench.csv"
+json batch 3
+json steps 5
+json runs 3
+json results.0.device card
+json results.0.runs 3
+json results.0.host_segments 0
+grep -q '^card,any,3,5,3,' "$work/bench.csv" && pass || fail "the CSV"
+expect 0 cellgate bench --lstm 1,1,1,1,1 --runs 1 --warm-up 0 --device host
+
+expect 2 cellgate bench
+expect 2 cellgate bench "$model" --lstm 1,1,1,1,1
+expect 2 cellgate bench --lstm 1,2,3
+expect 2 cellgate bench --lstm 1,2,3,4,0
+says stderr "layers from 1 to 64"
+expect 2 cellgate bench --lstm 1,2,3,4,1,both
+expect 2 cellgate bench --lstm 0,2,3,4,1
+expect 2 cellgate bench "$model" --runs 0
+expect 2 cellgate bench "$model" --batch 1-2
+expect 5 cellgate bench "$model" --device other
+expect 4 cellgate bench "$work/none.keras"
+finish
