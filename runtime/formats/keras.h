@@ -403,6 +403,9 @@ cellgate_status cg_keras_get_flag(const cg_keras_layer *layer, const char *key,
 /* A size: from 1 to CG_MAX_SIZE; it has to be there. */
 cellgate_status cg_keras_get_size(const cg_keras_layer *layer, const char *key,
                                   int64_t *size, cellgate_error *error);
+/* What the key says; NumPy's numbers and arrays, and TensorFlow's, may have
+   their dtype written around them. NULL: nothing, or a damaged one of those. */
+const json_t *cg_keras_get_value(const cg_keras_layer *layer, const char *key);
 /* A finite number. */
 cellgate_status cg_keras_get_number(const cg_keras_layer *layer,
                                     const char *key, double absent,

@@ -122,18 +122,6 @@ cellgate_status cg_keras_get_one(const cg_keras_layer *layer, const char *key,
     return CELLGATE_OK;
 }
 
-/* Arrays of NumPy are written with their dtype around the lists. */
-static const json_t *unwrap(const json_t *json)
-{
-    const char *class_name =
-        json_string_value(json_object_get(json, "class_name"));
-
-    if (class_name != NULL && (strcmp(class_name, "__numpy__") == 0 ||
-                               strcmp(class_name, "__tensor__") == 0))
-        return json_object_get(json_object_get(json, "config"), "value");
-    return json;
-}
-
 /* The extents of lists in lists, by the first of each. */
 static bool find_shape(const json_t *json, cg_extents *shape, size_t *count)
 {
@@ -189,7 +177,7 @@ cellgate_status cg_keras_get_numbers(const cg_keras_layer *layer,
                                      const char *key, cg_keras_numbers *numbers,
                                      cellgate_error *error)
 {
-    const json_t *json = unwrap(json_object_get(layer->config, key));
+    const json_t *json = cg_keras_get_value(layer, key);
     size_t count, used = 0;
 
     *numbers = (cg_keras_numbers){ 0 };

@@ -84,14 +84,27 @@ cellgate_status cg_keras_get_integers(const cg_keras_layer *layer,
                          most);
 }
 
+const json_t *cg_keras_get_value(const cg_keras_layer *layer, const char *key)
+{
+    const json_t *json = json_object_get(layer->config, key);
+    const char *class_name =
+        json_string_value(json_object_get(json, "class_name"));
+
+    if (class_name != NULL && (strcmp(class_name, "__numpy__") == 0 ||
+                               strcmp(class_name, "__tensor__") == 0))
+        return json_object_get(json_object_get(json, "config"), "value");
+    return json;
+}
+
 cellgate_status cg_keras_get_number(const cg_keras_layer *layer,
                                     const char *key, double absent,
                                     float *number, cellgate_error *error)
 {
-    const json_t *value = json_object_get(layer->config, key);
+    const json_t *given = json_object_get(layer->config, key);
+    const json_t *value = cg_keras_get_value(layer, key);
     double wide = absent;
 
-    if (value != NULL && !json_is_null(value)) {
+    if (given != NULL && !json_is_null(given)) {
         if (!json_is_number(value))
             return fail_key(error, layer, key, "a number");
         wide = json_number_value(value);

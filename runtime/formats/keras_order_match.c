@@ -81,6 +81,28 @@ typedef struct descent {
 
 static cellgate_status visit_inner(void *context, const json_t *layer,
                                    const char *path, int depth,
+                                   cellgate_error *error);
+
+/* What a TimeDistributed holds may be a model, whose layers count each. */
+static cellgate_status visit_wrapped(descent *below, const json_t *wrapped,
+                                     const char *path, int depth,
+                                     cellgate_error *error)
+{
+    const size_t size = strlen(path) + sizeof "/layer";
+    char *own = malloc(size);
+    cellgate_status status;
+
+    if (own == NULL)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "out of memory while looking for the weights");
+    (void)snprintf(own, size, "%s/layer", path);
+    status = visit_inner(below, wrapped, own, depth, error);
+    free(own);
+    return status;
+}
+
+static cellgate_status visit_inner(void *context, const json_t *layer,
+                                   const char *path, int depth,
                                    cellgate_error *error)
 {
     const descent *at = context;
@@ -94,6 +116,8 @@ static cellgate_status visit_inner(void *context, const json_t *layer,
     if (class != NULL && (class->flags & CG_KERAS_MODEL))
         return cg_keras_visit_layers(layer, saved, depth + 1, visit_inner,
                                      &below, error);
+    if (class != NULL && class->build == cg_keras_build_time_distributed)
+        return visit_wrapped(&below, wrapped, saved, depth, error);
     add_members(at->to, saved,
                 frozen          ? SIZE_MAX
                 : class != NULL ? class->flags >> 8

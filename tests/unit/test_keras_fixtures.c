@@ -292,7 +292,7 @@ static void models_of_keras_3_agree(void **state)
 static void models_of_tf_keras_agree(void **state)
 {
     (void)state;
-    run_folder("tf_keras", 40);
+    run_folder("tf_keras", 130);
 }
 
 static void models_of_old_keras_agree(void **state)
