@@ -18,7 +18,10 @@
  *                       keras_bidirectional.c
  *   keras_attention.c   Attention, AdditiveAttention
  *   keras_conv.c        Conv1D and pooling
- *   keras_normalize.c   normalisation, rescaling, PReLU; keras_softmax.c
+ *   keras_normalize.c   normalisation by the input's own moments; by numbers of
+ *                       the file: keras_batch_normalization.c,
+ *                       keras_rescaling.c; keras_prelu.c, keras_softmax.c; what
+ *                       they share is in keras_trailing.h
  *   keras_time.c        TimeDistributed
  *   keras_axes.c        axes and arrays of numbers in configurations
  *   keras_activation.c  activations by name and as objects
@@ -144,6 +147,12 @@ typedef struct cg_keras_call {
     bool scores; /* return_attention_scores= */
     cg_keras_list outputs;
 } cg_keras_call;
+
+static inline const cg_shape *cg_keras_shape(const cg_keras_call *call,
+                                             int32_t value)
+{
+    return &call->layer->reader->shapes[value];
+}
 
 typedef cellgate_status (*cg_keras_builder)(cg_keras_call *call,
                                             cellgate_error *error);
@@ -322,7 +331,7 @@ extern const char *const cg_keras_conv_options[];
 extern const char *const cg_keras_pool_options[];
 extern const char *const cg_keras_global_pool_options[];
 
-/* ---- keras_normalize.c, keras_softmax.c -------------------------------- */
+/* ---- keras_normalize.c and its kin, keras_softmax.c --------------------- */
 
 cellgate_status cg_keras_build_layer_normalization(cg_keras_call *call,
                                                    cellgate_error *error);

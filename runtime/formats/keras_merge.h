@@ -42,10 +42,4 @@ cellgate_status cg_keras_merge_emit(const cg_keras_call *call,
 cellgate_status cg_keras_merge_masks(const cg_keras_call *call, int32_t rank,
                                      int32_t *mask, cellgate_error *error);
 
-static inline const cg_shape *cg_keras_shape(const cg_keras_call *call,
-                                             int32_t value)
-{
-    return &call->layer->reader->shapes[value];
-}
-
 #endif
