@@ -63,8 +63,13 @@ static cellgate_status read_dtype(const cg_keras_layer *layer,
     else
         return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
                              "an input of dtype '%.40s' is not supported; "
-                             "numbers, ids and bool are",
-                             name);
+                             "numbers, ids and bool are%s",
+                             name,
+                             strcmp(name, "string") == 0
+                                 ? ": turn texts into ids in your program, and "
+                                   "rebuild the model from the layer behind "
+                                   "TextVectorization or StringLookup"
+                                 : "");
     return CELLGATE_OK;
 }
 

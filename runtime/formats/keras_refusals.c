@@ -14,13 +14,25 @@ typedef struct cg_refusal {
     "rebuild the model with a layer of Keras in its place (Add, Multiply, "    \
     "Rescaling ...) and the same weights"
 
+#define PREPARES                                                               \
+    "a layer that prepares data for a model is not run; do what it does in "   \
+    "your program, and rebuild the model from the layers behind it with the "  \
+    "same weights"
+
 static const cg_refusal classes[] = {
+    { "CategoryEncoding", PREPARES },
+    { "Discretization", PREPARES },
+    { "HashedCrossing", PREPARES },
+    { "Hashing", PREPARES },
+    { "IntegerLookup", PREPARES },
     { "Lambda", "code of your own, in the file as Python bytecode, which is "
                 "never run; rebuild the model with layers of Keras in its "
                 "place and the same weights" },
     { "SlicingOpLambda", OPERATION },
+    { "StringLookup", PREPARES },
     { "TFOpLambda", OPERATION },
     { "TensorFlowOpLayer", OPERATION },
+    { "TextVectorization", PREPARES },
 };
 
 #define MERGING                                                                \

@@ -145,6 +145,10 @@ static void layers_are_read(void **state)
           { CELLGATE_RELU6, 0, 0 } },
         { LAYER("ReLU", "r", ", 'max_value': null, 'negative_slope': 0.5"),
           { CELLGATE_LEAKY_RELU, 0.5f, 0 } },
+        { LAYER("ReLU", "r",
+                ", 'max_value': null, 'negative_slope': {'class_name': "
+                "'__numpy__', 'config': {'value': 0.5, 'dtype': 'float32'}}"),
+          { CELLGATE_LEAKY_RELU, 0.5f, 0 } },
         { LAYER("ReLU", "r", ", 'threshold': 0.5"),
           { CELLGATE_THRESHOLD, 0.5f, 0 } },
         { LAYER("LeakyReLU", "r", ", 'alpha': 0.25"),

@@ -285,7 +285,10 @@ static void wrong_inputs_are_refused(void **state)
         SEQUENTIAL("{'module': 'keras.layers', 'class_name': 'InputLayer', "
                    "'config': {'batch_shape': [null, 3], 'dtype': 'string', "
                    "'name': 'x'}}"),
-        dense, CELLGATE_UNSUPPORTED, "an input of dtype 'string'");
+        dense, CELLGATE_UNSUPPORTED,
+        "an input of dtype 'string' is not supported; numbers, ids and bool "
+        "are: "
+        "turn texts into ids in your program");
 }
 
 /* ---- Sequential ---------------------------------------------------------- */

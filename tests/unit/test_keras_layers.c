@@ -221,6 +221,26 @@ static void unknown_layers_are_named_with_their_place(void **state)
                          "lacks its class_name");
 }
 
+static void layers_that_prepare_data_are_refused(void **state)
+{
+    static const char *const names[] = { "CategoryEncoding", "Discretization",
+                                         "HashedCrossing",   "Hashing",
+                                         "IntegerLookup",    "StringLookup",
+                                         "TextVectorization" };
+    char config[2048], text[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        snprintf(config, sizeof config, ON_IDS(LAYER("%s", "p", "")), names[i]);
+        snprintf(text, sizeof text,
+                 "layer 2 of 2, 'p' (%s): a layer that prepares data for a "
+                 "model is not run; do what it does in your program, and "
+                 "rebuild the model from the layers behind it",
+                 names[i]);
+        assert_keras_refuses(config, no_weights, CELLGATE_UNSUPPORTED, text);
+    }
+}
+
 /* The file says float32: the numbers stay whole, and are cast to ids. */
 static void ids_and_numbers_meet_in_a_cast(void **state)
 {
@@ -356,14 +376,20 @@ static void merged_masks_follow_the_version(void **state)
                                                                        "f", "0",
                                                                        "0") "]",
                                                                    "") ","
-                                                                       " " CALLED("LSTM",
-                                                                                  "l",
-                                                                                  ", 'units': 3",
-                                                                                  TENSOR(
-                                                                                      "a",
-                                                                                      "0",
-                                                                                      "0"),
-                                                                                  ""),
+                                                                       " " CALLED(
+                                                                           "LST"
+                                                                           "M",
+                                                                           "l",
+                                                                           ", "
+                                                                           "'un"
+                                                                           "its"
+                                                                           "': "
+                                                                           "3",
+                                                                           TENSOR(
+                                                                               "a",
+                                                                               "0",
+                                                                               "0"),
+                                                                           ""),
                 "[['ids', 0, 0], ['more', 0, 0]]", "['l', 0, 0]"),
             weights);
 
@@ -388,6 +414,7 @@ int main(void)
         cmocka_unit_test(masking_replaces_the_mask),
         cmocka_unit_test(time_distributed_is_what_it_holds),
         cmocka_unit_test(unknown_layers_are_named_with_their_place),
+        cmocka_unit_test(layers_that_prepare_data_are_refused),
         cmocka_unit_test(ids_and_numbers_meet_in_a_cast),
         cmocka_unit_test(masks_as_operations),
         cmocka_unit_test(merged_masks_follow_the_version),
