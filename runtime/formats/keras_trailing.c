@@ -40,28 +40,30 @@ cg_extents cg_keras_last_axis(int32_t rank)
     return (cg_extents){ .count = 1, .extent = { rank - 1 } };
 }
 
-cellgate_status cg_keras_emit_weighted(const cg_keras_call *call, cg_node *node,
-                                       int32_t input, cg_weight *weights,
-                                       size_t count, const char *suffix,
-                                       int32_t *value, cellgate_error *error)
+cellgate_status cg_keras_emit_weighted(const cg_keras_call *call,
+                                       const cg_node *attributes, int32_t input,
+                                       cg_weight *weights, size_t count,
+                                       const char *suffix, int32_t *value,
+                                       cellgate_error *error)
 {
     int32_t output = CG_KERAS_NEW;
+    cg_node node = *attributes;
     cellgate_status status;
 
-    node->inputs = &input;
-    node->input_count = 1;
-    node->outputs = &output;
-    node->output_count = 1;
-    node->weights = weights;
-    node->weight_count = count;
+    node.inputs = &input;
+    node.input_count = 1;
+    node.outputs = &output;
+    node.output_count = 1;
+    node.weights = weights;
+    node.weight_count = count;
     for (size_t i = 0; i < count; i++) {
         const float *data = weights[i].data;
 
         /* The same numbers may have other axes in the file. */
-        (void)cg_node_weight(node, i, &weights[i]);
+        (void)cg_node_weight(&node, i, &weights[i]);
         weights[i].data = data;
     }
-    status = cg_keras_emit(call, node, suffix, &suffix, error);
+    status = cg_keras_emit(call, &node, suffix, &suffix, error);
     *value = output;
     return status;
 }

@@ -27,10 +27,11 @@ cg_extents cg_keras_last_axis(int32_t rank);
 void cg_keras_sort_axes(cg_extents *axes);
 /* Emits the node for one input, with the data of `weights`; the shapes are
    those that the node's attributes ask for. */
-cellgate_status cg_keras_emit_weighted(const cg_keras_call *call, cg_node *node,
-                                       int32_t input, cg_weight *weights,
-                                       size_t count, const char *suffix,
-                                       int32_t *value, cellgate_error *error);
+cellgate_status cg_keras_emit_weighted(const cg_keras_call *call,
+                                       const cg_node *attributes, int32_t input,
+                                       cg_weight *weights, size_t count,
+                                       const char *suffix, int32_t *value,
+                                       cellgate_error *error);
 
 /* Weights of an AFFINE. */
 enum { CG_KERAS_SHIFT, CG_KERAS_SCALE, CG_KERAS_OFFSET };
