@@ -58,6 +58,26 @@ static void moving_and_merging(void **state)
     each_allocation_may_fail("keras/dot_attention.keras");
 }
 
+static void convolution_and_normalisation(void **state)
+{
+    (void)state;
+    each_allocation_may_fail("keras/cnn_lstm.keras");
+    each_allocation_may_fail("keras/time_distributed_axes.keras");
+    each_allocation_may_fail("keras/features_first.keras");
+    each_allocation_may_fail("keras/normalization.keras");
+    each_allocation_may_fail("keras/rescaling.keras");
+}
+
+/* In .h5 weights are found in another way, and masks are no operations. */
+static void legacy_files(void **state)
+{
+    (void)state;
+    each_allocation_may_fail("tf_keras/cnn_lstm_nested.h5");
+    each_allocation_may_fail("tf_keras/autoencoder.h5");
+    each_allocation_may_fail("tf_keras/concatenate_masks.h5");
+    each_allocation_may_fail("tf_keras/attention_causal.h5");
+}
+
 static void models_in_models(void **state)
 {
     (void)state;
@@ -71,6 +91,8 @@ int main(void)
         cmocka_unit_test(recurrent_layers),
         cmocka_unit_test(attention),
         cmocka_unit_test(moving_and_merging),
+        cmocka_unit_test(convolution_and_normalisation),
+        cmocka_unit_test(legacy_files),
         cmocka_unit_test(models_in_models),
     };
 
