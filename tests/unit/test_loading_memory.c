@@ -210,6 +210,14 @@ static void keras(void **state)
                     200, 5000);
 }
 
+static void hdf5(void **state)
+{
+    (void)state;
+    assert_in_range(
+        fail_each(load_model, FIXTURE("keras_old/k2.2.4_stacked.h5")), 100,
+        5000);
+}
+
 /* ---- Writing ------------------------------------------------------------- */
 
 static cellgate_model *sound;
@@ -237,7 +245,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(configuration), cmocka_unit_test(npy),
         cmocka_unit_test(npz),           cmocka_unit_test(native),
-        cmocka_unit_test(keras),         cmocka_unit_test(converting),
+        cmocka_unit_test(keras),         cmocka_unit_test(hdf5),
+        cmocka_unit_test(converting),
     };
 
     /* Else the C library keeps the zone's name anew with every date. */

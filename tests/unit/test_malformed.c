@@ -25,7 +25,8 @@
 /*
  * Bytes on the heap at once, for a file of any content that is not packed: JSON
  * in memory takes up to 50 times its text, libraries have buffers of their own,
- * and a configuration is read into 1 MiB. The mapping of a native file is none of it.
+ * and a configuration is read into 1 MiB. The mapping of a native file is none
+ * of it.
  */
 #define HEAP_FACTOR 64
 #define HEAP_BASE ((size_t)1100 << 10)
@@ -213,6 +214,16 @@ static void keras(void **state)
              true);
 }
 
+/* The datasets of these have no checksum. */
+static void hdf5(void **state)
+{
+    (void)state;
+    mistreat(load_model, FIXTURE("keras_old/k1.2.2_stacked.h5"), true,
+             false);
+    mistreat(load_model, FIXTURE("keras_old/tf2.15.1_stacked.h5"), true,
+             false);
+}
+
 /* ---- Made to do harm ----------------------------------------------------- */
 
 /* A zip with one deflated member of `size` times a byte. */
@@ -302,6 +313,7 @@ int main(void)
         cmocka_unit_test(npz),
         cmocka_unit_test(native),
         cmocka_unit_test(keras),
+        cmocka_unit_test(hdf5),
         cmocka_unit_test(bombs),
         cmocka_unit_test(absurd_shapes),
     };
