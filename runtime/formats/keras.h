@@ -59,6 +59,8 @@
 /* Layers and their calls, all together. A model counts anew each time it is
    called: a small file can ask for it very often. */
 #define CG_KERAS_MAX_LAYERS 65536
+/* What they become: some layers are many nodes, as a convolution in groups. */
+#define CG_KERAS_MAX_NODES 65536
 #define CG_KERAS_MAX_SWEEPS 1024 /* over the layers of a functional model */
 /* Tensors looked up, those of calls that have to wait again and again. */
 #define CG_KERAS_MAX_LOOKUPS (1 << 20)
@@ -112,6 +114,7 @@ typedef struct cg_keras_reader {
     int32_t *declared; /* of a model input: the dtype that the file says */
     size_t shape_room;
     size_t layers, lookups; /* see CG_KERAS_MAX_LAYERS, _LOOKUPS */
+    size_t derivable;       /* numbers that cg_keras_derive() may still make */
 } cg_keras_reader;
 
 typedef struct cg_keras_class cg_keras_class;
@@ -502,6 +505,10 @@ typedef struct cg_keras_file {
     size_t weights_size;
 } cg_keras_file;
 
+/* How many numbers the datasets may unpack to, see cg_h5_check(); as many may
+   be computed of them and of the configuration. */
+size_t cg_keras_most_numbers(const cg_keras_file *file);
+
 /* The whole model, finished. */
 cellgate_status cg_keras_assemble(const cg_keras_file *file, cg_h5 *h5,
                                   cellgate_model **model,
@@ -575,7 +582,8 @@ cellgate_status cg_keras_load_shaped(const cg_keras_layer *layer,
                                      cellgate_error *error);
 /*
  * Memory for what is computed of a layer's weights, once for all of its calls:
- * the same for the same `name`. The caller fills it if it is *fresh.
+ * the same for the same `name`. The caller fills it if it is *fresh. BAD_FILE:
+ * more than cg_keras_most_numbers() in all.
  */
 cellgate_status cg_keras_derive(const cg_keras_layer *layer, const char *name,
                                 size_t elements, float **data, bool *fresh,

@@ -204,8 +204,13 @@ cellgate_status cg_keras_emit(const cg_keras_call *call, cg_node *node,
     const bool makes_main =
         node->outputs[0] == CG_KERAS_NEW && strcmp(suffix, suffixes[0]) == 0;
     char place[CG_KERAS_PLACE];
-    cellgate_status status = add_outputs(call, node, suffixes, error);
+    cellgate_status status;
 
+    if (reader->model->node_count >= CG_KERAS_MAX_NODES)
+        return cg_keras_fail(error, CELLGATE_BAD_FILE, call->layer,
+                             "with it the model has more than %d operations",
+                             CG_KERAS_MAX_NODES);
+    status = add_outputs(call, node, suffixes, error);
     if (status == CELLGATE_OK)
         status = grow_shapes(reader, error);
     if (status != CELLGATE_OK)

@@ -58,11 +58,19 @@ static void reader_finish(cg_keras_reader *reader)
     cellgate_model_destroy(reader->model);
 }
 
+size_t cg_keras_most_numbers(const cg_keras_file *file)
+{
+    const size_t size = file->weights_size;
+
+    return size < (1u << 26) / 20 ? 1u << 24 : size * 5;
+}
+
 cellgate_status cg_keras_build(const cg_keras_file *file,
                                cg_keras_source *source, cellgate_model **model,
                                cellgate_error *error)
 {
     cg_keras_reader reader = { .source = source,
+                               .derivable = cg_keras_most_numbers(file),
                                .loaded = json_object(),
                                .shared = json_object(),
                                .names = json_object() };

@@ -99,12 +99,10 @@ cellgate_status cg_keras_survey_model(const cg_keras_file *file,
                                       cg_keras_survey *survey,
                                       cellgate_error *error)
 {
-    /* Datasets may unpack so far: see cg_h5_check(). */
-    const size_t size = file->weights_size;
     surveyor to = { .source = { file->weights_name, load, check_end, NULL },
                     .survey = survey,
                     .index = json_object(),
-                    .left = size < (1u << 26) / 20 ? 1u << 24 : size * 5 };
+                    .left = cg_keras_most_numbers(file) };
     cellgate_model *model = NULL;
     cellgate_status status;
 

@@ -159,7 +159,13 @@ cellgate_status cg_keras_derive(const cg_keras_layer *layer, const char *name,
     (void)snprintf(key, size, "%s#%s", layer->path, name);
     index = json_object_get(reader->loaded, key);
     *fresh = index == NULL;
-    if (*fresh) {
+    if (*fresh && elements > reader->derivable) {
+        status = cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
+                               "'%s' would be %zu numbers, far more than the "
+                               "file has",
+                               name, elements);
+    } else if (*fresh) {
+        reader->derivable -= elements;
         *data = cg_model_memory(reader->model, elements * sizeof **data);
         weight.data = *data;
         status = *data != NULL ? keep(reader, key, &weight, error)

@@ -20,6 +20,7 @@
 #include "runtime/config/settings.h"
 #include "tests/unit/damage.h"
 #include "tests/unit/heap_watch.h"
+#include "tests/unit/keras_file.h"
 #include "tests/unit/scratch_folder.h"
 
 /*
@@ -218,10 +219,8 @@ static void keras(void **state)
 static void hdf5(void **state)
 {
     (void)state;
-    mistreat(load_model, FIXTURE("keras_old/k1.2.2_stacked.h5"), true,
-             false);
-    mistreat(load_model, FIXTURE("keras_old/tf2.15.1_stacked.h5"), true,
-             false);
+    mistreat(load_model, FIXTURE("keras_old/k1.2.2_stacked.h5"), true, false);
+    mistreat(load_model, FIXTURE("keras_old/tf2.15.1_stacked.h5"), true, false);
 }
 
 /* ---- Made to do harm ----------------------------------------------------- */
@@ -276,6 +275,50 @@ static void bombs(void **state)
         CELLGATE_OK);
 }
 
+/* ---- Small files that ask for much --------------------------------------- */
+
+static void refuses(const char *config, const keras_weight *weights,
+                    const char *part)
+{
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cellgate_model *model = NULL;
+    const char *path = keras_file_write("3.15.1", config, weights);
+
+    assert_int_equal(try(load_model, part, path, HEAP_UNPACKED),
+                     CELLGATE_BAD_FILE);
+    assert_int_equal(cellgate_model_load(path, &model, &error),
+                     CELLGATE_BAD_FILE);
+    if (strstr(error.text, part) == NULL)
+        fail_msg("%s lacks: %s", error.text, part);
+}
+
+/* One number of the file, for each of 2^28 features that it only speaks of. */
+static void a_number_stretched(void **state)
+{
+    static const keras_weight none[] = { { NULL, 0, { 0 } } };
+
+    (void)state;
+    refuses(SEQUENTIAL(INPUT("x", "[null, 268435456]") ", " LAYER(
+                "Normalization", "n",
+                ", 'axis': -1, 'mean': [0.5], 'variance': [2.0]")),
+            none, "far more than the file has");
+}
+
+/* Each group of a convolution becomes nodes of its own. */
+static void a_group_a_feature(void **state)
+{
+    static const keras_weight weights[] = {
+        { "layers/conv1d/vars/0", 3, { 1, 1, 60000 } }, { NULL, 0, { 0 } }
+    };
+
+    (void)state;
+    refuses(SEQUENTIAL(INPUT("x", "[null, 2, 60000]") ", " LAYER(
+                "Conv1D", "c",
+                ", 'filters': 60000, 'kernel_size': [1], 'groups': 60000, "
+                "'use_bias': false, 'strides': [1], 'padding': 'valid'")),
+            weights, "more than 65536 operations");
+}
+
 /* Sizes that a header claims, and the file has not. */
 static void absurd_shapes(void **state)
 {
@@ -316,6 +359,8 @@ int main(void)
         cmocka_unit_test(hdf5),
         cmocka_unit_test(bombs),
         cmocka_unit_test(absurd_shapes),
+        cmocka_unit_test(a_number_stretched),
+        cmocka_unit_test(a_group_a_feature),
     };
 
     /* Else the C library keeps the zone's name anew with every date. */
