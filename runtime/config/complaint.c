@@ -44,6 +44,7 @@ static void place_write(const cg_place *place, char *text, size_t size)
 cellgate_status cg_complain(cellgate_error *error, const cg_place *place,
                             const char *format, ...)
 {
+    /* cppcheck-suppress ctunullpointer ; an operand of sizeof is not read */
     char start[sizeof error->text];
     char message[sizeof error->text];
     va_list arguments;

@@ -80,12 +80,13 @@ static void visit(walk *of, const char *path, int depth)
         return;
     for (size_t i = 0; i < names.count; i++) {
         char inner[PATH_ROOM];
+        const int length =
+            snprintf(inner, sizeof inner, "%s/%s", path, names.items[i]);
 
         if (i > 0)
             FUZZ_REQUIRE(strcmp(names.items[i - 1], names.items[i]) <= 0);
-        if (strlen(path) + strlen(names.items[i]) + 2 > sizeof inner)
+        if (length < 0 || (size_t)length >= sizeof inner)
             continue;
-        (void)snprintf(inner, sizeof inner, "%s/%s", path, names.items[i]);
         visit(of, inner, depth + 1);
     }
 }
