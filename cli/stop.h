@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A long run that is interrupted ends between two pieces, so that it can take
- * back what it has begun to write. A second signal ends it at once.
+ * back what it has begun to write. A second signal, later than half a second
+ * after the first, ends it at once.
  */
 #ifndef CELLGATE_CLI_STOP_H
 #define CELLGATE_CLI_STOP_H
