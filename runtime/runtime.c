@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/given.h"
 #include "runtime/stores.h"
 
 cellgate_status cellgate_runtime_create(const cellgate_runtime_options *options,
@@ -20,8 +21,7 @@ cellgate_status cellgate_runtime_create(const cellgate_runtime_options *options,
     if (runtime == NULL)
         return cellgate_fail(error, CELLGATE_INVALID, "runtime is NULL");
     if (options != NULL) {
-        if (options->struct_size < sizeof(size_t) ||
-            !cellgate_struct_known(options, sizeof given))
+        if (!cg_given_known(options, CG_FIRST_ANY, sizeof given))
             return cellgate_fail(error, CELLGATE_INVALID,
                                  "struct_size of the runtime options is not "
                                  "set, or they have a field that this "
@@ -78,7 +78,7 @@ size_t cellgate_path_count(const cellgate_runtime *runtime)
 cellgate_status cellgate_path_get(const cellgate_runtime *runtime, size_t index,
                                   cellgate_path_info *info)
 {
-    if (info == NULL || info->struct_size < sizeof info->struct_size)
+    if (!cg_given_fillable(info))
         return CELLGATE_INVALID;
     return cg_device_table_path_get(runtime->table, index, info);
 }
@@ -91,7 +91,7 @@ size_t cellgate_plugin_count(const cellgate_runtime *runtime)
 cellgate_status cellgate_plugin_get(const cellgate_runtime *runtime,
                                     size_t index, cellgate_plugin_info *info)
 {
-    if (info == NULL || info->struct_size < sizeof info->struct_size)
+    if (!cg_given_fillable(info))
         return CELLGATE_INVALID;
     return cg_device_table_plugin_get(runtime->table, index, info);
 }
@@ -106,7 +106,7 @@ cellgate_status cellgate_device_get(const cellgate_runtime *runtime,
 {
     const cg_device *device = cg_device_table_at(runtime->table, index);
 
-    if (info == NULL || info->struct_size < sizeof info->struct_size)
+    if (!cg_given_fillable(info))
         return CELLGATE_INVALID;
     if (device == NULL)
         return CELLGATE_END;

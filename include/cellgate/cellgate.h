@@ -27,7 +27,9 @@
  * functions take NULL.
  *
  * GROWTH. Structs with struct_size may get more members at their end: set
- * struct_size = sizeof(struct) and the rest to zero, which is the default.
+ * struct_size = sizeof(struct) and the rest to zero, which is the default. A
+ * program that was built with an older header goes on working; one that sets
+ * members that this library does not know gets INVALID.
  */
 #ifndef CELLGATE_CELLGATE_H
 #define CELLGATE_CELLGATE_H

@@ -225,6 +225,7 @@ typedef enum cellgate_device_kind {
 /*
  * Tensor: a dense, row-major array in host memory (last axis contiguous).
  * Whoever declares it owns `data`; functions say whether they read or write.
+ * It never grows: other structs have one among their members.
  */
 #define CELLGATE_MAX_RANK 8
 

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/given.h"
 #include "runtime/session/explain_shapes.h"
 #include "runtime/session/explanation.h"
 #include "runtime/session/offers.h"
@@ -302,8 +303,7 @@ static cellgate_status read_question(const cellgate_session *session,
 {
     *read = (cellgate_question){ .struct_size = sizeof *read };
     if (session == NULL || question == NULL ||
-        question->struct_size < sizeof(size_t) ||
-        !cellgate_struct_known(question, sizeof *read))
+        !cg_given_known(question, CG_FIRST_QUESTION, sizeof *read))
         return cellgate_fail(error, CELLGATE_INVALID,
                              "an explanation needs a session and a question "
                              "that this libcellgate knows");

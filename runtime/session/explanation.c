@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/given.h"
 #include "runtime/session/explanation.h"
 
 _Static_assert((int)CELLGATE_ESTIMATE_EXACT == (int)CG_COST_EXACT &&
@@ -76,7 +77,7 @@ cellgate_explanation_decision(const cellgate_explanation *explanation,
 {
     cellgate_decision filled = explanation->decision;
 
-    if (decision == NULL || decision->struct_size < sizeof(size_t))
+    if (!cg_given_fillable(decision))
         return CELLGATE_INVALID;
     filled.struct_size = sizeof filled;
     filled.choice = explanation->choice;
@@ -90,7 +91,7 @@ cellgate_status
 cellgate_explanation_get(const cellgate_explanation *explanation, size_t index,
                          cellgate_candidate_info *info)
 {
-    if (info == NULL || info->struct_size < sizeof(size_t))
+    if (!cg_given_fillable(info))
         return CELLGATE_INVALID;
     if (index >= explanation->count)
         return CELLGATE_END;

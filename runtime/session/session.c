@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/given.h"
 #include "runtime/runtime.h"
 #include "runtime/session/session.h"
 
@@ -16,8 +17,7 @@ static cellgate_status read_options(const cellgate_session_options *options,
     read->struct_size = sizeof *read;
     if (options == NULL)
         return CELLGATE_OK;
-    if (options->struct_size < sizeof(size_t) ||
-        !cellgate_struct_known(options, sizeof *read))
+    if (!cg_given_known(options, CG_FIRST_ANY, sizeof *read))
         return cellgate_fail(error, CELLGATE_INVALID,
                              "struct_size of the session options is %zu, or "
                              "they have members that this libcellgate does "
@@ -181,7 +181,7 @@ cellgate_status cellgate_session_segment_get(const cellgate_session *session,
     const cg_placement *placement = primary(session);
     cellgate_segment_info filled = { .struct_size = sizeof filled };
 
-    if (info == NULL || info->struct_size < sizeof(size_t))
+    if (!cg_given_fillable(info))
         return CELLGATE_INVALID;
     if (index >= placement->partitions[0].count)
         return CELLGATE_END;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/given.h"
 #include "runtime/plugin/process.h"
 #include "runtime/session/session.h"
 #include "runtime/session/stream.h"
@@ -117,7 +118,7 @@ cellgate_status cellgate_stream_state_shape(const cellgate_stream *stream,
                                             size_t index,
                                             cellgate_tensor *state)
 {
-    if (state == NULL || state->struct_size < sizeof *state)
+    if (state == NULL || state->struct_size < CG_FIRST_TENSOR)
         return CELLGATE_INVALID;
     if (index >= cellgate_stream_state_count(stream))
         return CELLGATE_END;
@@ -139,7 +140,7 @@ cellgate_status cellgate_stream_state_get(const cellgate_stream *stream,
     const cg_graph_state *state;
     cellgate_state_info full = { .struct_size = sizeof full };
 
-    if (info == NULL || info->struct_size < sizeof info->struct_size)
+    if (!cg_given_fillable(info))
         return CELLGATE_INVALID;
     if (index >= graph->state_count)
         return CELLGATE_END;
@@ -158,7 +159,8 @@ static cellgate_status check_state(const cellgate_stream *stream, size_t index,
 {
     cellgate_tensor wanted = { .struct_size = sizeof wanted };
 
-    if (stream == NULL || state == NULL || state->struct_size < sizeof *state ||
+    if (stream == NULL || state == NULL ||
+        !cg_given_known(state, CG_FIRST_TENSOR, sizeof *state) ||
         state->data == NULL)
         return cellgate_fail(error, CELLGATE_INVALID,
                              "a state is copied between a stream and a tensor "
