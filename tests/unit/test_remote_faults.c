@@ -309,10 +309,59 @@ static void test_a_child_is_told(void **state)
     end(&f);
 }
 
+/* The failures of 300 runs, a bit each; their number. */
+static int random_failures(const char *const *settings, bool *failed)
+{
+    struct fixture f;
+    int count = 0;
+
+    start(&f, settings);
+    for (int at = 0; at < 300; at++) {
+        failed[at] = run(&f) != CELLGATE_OK;
+        count += failed[at];
+    }
+    end(&f);
+    return count;
+}
+
+static void test_random_failures(void **state)
+{
+    static const char *const settings[] = { "fail_percent", "30", "fault_seed",
+                                            "5", NULL };
+    static const char *const others[] = { "fail_percent", "30", "fault_seed",
+                                          "6", NULL };
+    bool first[300], again[300], other[300];
+    int count = random_failures(settings, first);
+
+    (void)state;
+    assert_true(count > 60 && count < 120);
+    assert_int_equal(random_failures(settings, again), count);
+    assert_memory_equal(first, again, sizeof first);
+    (void)random_failures(others, other);
+    assert_memory_not_equal(first, other, sizeof first);
+}
+
+static void test_a_random_loss_is_for_good(void **state)
+{
+    static const char *const settings[] = { "lose_percent", "20", NULL };
+    struct fixture f;
+    int at = 0;
+
+    (void)state;
+    start(&f, settings);
+    while (at < 100 && run(&f) == CELLGATE_OK)
+        at++;
+    assert_true(at < 100);
+    assert_int_equal(run(&f), CELLGATE_DEVICE_LOST);
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_run_fails),
+        cmocka_unit_test(test_random_failures),
+        cmocka_unit_test(test_a_random_loss_is_for_good),
         cmocka_unit_test(test_refused_runs_are_not_counted),
         cmocka_unit_test(test_a_failed_run_leaves_resident_state),
         cmocka_unit_test(test_a_lost_device_stays_lost),

@@ -34,6 +34,14 @@ const cellgate_key remote_keys[REMOTE_KEY_COUNT] = {
         "how long a hung run hangs"),
     KEY("fail_at", CELLGATE_KEY_INTEGER, "0", 0, INT64_MAX,
         "this run fails, the others do not; 0 is never"),
+    KEY("fail_percent", CELLGATE_KEY_INTEGER, "0", 0, 100,
+        "so many runs in a hundred fail, at random: before, during or after"),
+    KEY("lose_percent", CELLGATE_KEY_INTEGER, "0", 0, 100,
+        "so many beside those lose the device, likewise"),
+    KEY("fault_seed", CELLGATE_KEY_INTEGER, "1", 0, INT64_MAX,
+        "where the random numbers begin"),
+    KEY("max_batch", CELLGATE_KEY_INTEGER, "0", 0, INT64_MAX,
+        "a larger batch is refused; 0: none is"),
     KEY("wrong_at", CELLGATE_KEY_INTEGER, "0", 0, INT64_MAX,
         "the results of this run are off by 1%; 0 is never"),
     KEY("wrong", CELLGATE_KEY_BOOLEAN, "no", 0, 0,
@@ -108,6 +116,8 @@ static cellgate_status start(cellgate_device *device,
     remote_faults_init(&device->faults, device->host, settings);
     remote_simulation_init(&device->simulation, device->host, settings);
     device->variants = setting(device, settings, "variants");
+    device->max_batch =
+        strtoll(setting(device, settings, "max_batch"), NULL, 10);
     device->require_pinned =
         strcmp(setting(device, settings, "require_pinned"), "yes") == 0;
     device->process = getpid();

@@ -34,13 +34,14 @@ struct cellgate_device {
     struct remote_faults faults;
     struct remote_simulation simulation;
     const char *variants; /* "all", or the name of the only one offered */
+    int64_t max_batch;    /* 0: any */
     bool require_pinned;
     pthread_mutex_t pinned_lock;
     struct remote_pinned *pinned;
     pid_t process; /* that opened it */
 };
 
-#define REMOTE_KEY_COUNT 20
+#define REMOTE_KEY_COUNT 24
 
 extern const cellgate_key remote_keys[REMOTE_KEY_COUNT];
 

@@ -184,7 +184,10 @@ static cellgate_status prepare_results(cellgate_plan *plan, uint64_t *uploaded,
         return remote_faults_strike(&plan->device->faults, plan->number, error);
     }
     plan->last.valid = false;
-    status = upload(plan, error);
+    status = remote_faults_random(&plan->device->faults, plan->number,
+                                  REMOTE_BEFORE, error);
+    if (status == CELLGATE_OK)
+        status = upload(plan, error);
     *uploaded = host->clock(host->context);
     if (status == CELLGATE_OK && simulated && remote_simulation_skips(plan))
         return remote_faults_strike(&plan->device->faults, plan->number, error);
@@ -215,6 +218,9 @@ void remote_execute(void *argument)
     times[2] = host->clock(host->context);
     if (status == CELLGATE_OK)
         status = download(plan, &error);
+    if (status == CELLGATE_OK)
+        status = remote_faults_random(&plan->device->faults, plan->number,
+                                      REMOTE_AFTER, &error);
     if (status == CELLGATE_OK)
         status = commit(plan, &error);
     if (plan->device->simulation.active)

@@ -36,6 +36,10 @@ void remote_faults_init(struct remote_faults *faults, const cellgate_host *host,
     faults->fail_at = read_number(host, settings, "fail_at");
     faults->hang_at = read_number(host, settings, "hang_at");
     faults->wrong_at = read_number(host, settings, "wrong_at");
+    faults->fail_percent = read_number(host, settings, "fail_percent");
+    faults->lose_percent = read_number(host, settings, "lose_percent");
+    faults->seed = read_number(host, settings, "fault_seed");
+    faults->host = host;
     faults->wrong =
         strcmp(host->setting(host->context, settings, "wrong"), "yes") == 0;
     faults->latency = remote_read_seconds(host, settings, "latency");
@@ -82,7 +86,51 @@ cellgate_status remote_faults_strike(struct remote_faults *faults,
         error->vendor_code = REMOTE_CODE_LAUNCH;
         return CELLGATE_DEVICE_FAILED;
     }
-    return remote_faults_check(faults, error);
+    if (remote_faults_check(faults, error) != CELLGATE_OK)
+        return CELLGATE_DEVICE_LOST;
+    return remote_faults_random(faults, number, REMOTE_DURING, error);
+}
+
+/* splitmix64, Steele, Lea and Flood (2014). */
+static uint64_t scatter(uint64_t x)
+{
+    x += UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return x ^ x >> 31;
+}
+
+static void tell(const struct remote_faults *faults, const char *what,
+                 uint64_t number, enum remote_moment moment)
+{
+    static const char *const moments[] = { "before", "during", "after" };
+    char line[80];
+
+    (void)snprintf(line, sizeof line, "random fault: run %" PRIu64 " %s, %s it",
+                   number, what, moments[moment]);
+    faults->host->log(faults->host->context, CELLGATE_LOG_DEBUG, line);
+}
+
+cellgate_status remote_faults_random(struct remote_faults *faults,
+                                     uint64_t number, enum remote_moment moment,
+                                     cellgate_error *error)
+{
+    const uint64_t random = scatter(scatter(faults->seed) + number);
+    const uint64_t share = random % 100;
+
+    if (share >= faults->fail_percent + faults->lose_percent ||
+        (random >> 32) % 3 != (uint64_t)moment)
+        return CELLGATE_OK;
+    if (share >= faults->fail_percent) {
+        tell(faults, "loses the card", number, moment);
+        atomic_store(&faults->lost, true);
+        return remote_faults_check(faults, error);
+    }
+    tell(faults, "fails", number, moment);
+    (void)cellgate_fail(error, CELLGATE_DEVICE_FAILED,
+                        "run %" PRIu64 " failed, as fail_percent asks", number);
+    error->vendor_code = REMOTE_CODE_LAUNCH;
+    return CELLGATE_DEVICE_FAILED;
 }
 
 bool remote_faults_distort(const struct remote_faults *faults, uint64_t number)

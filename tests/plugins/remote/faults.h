@@ -11,6 +11,13 @@
 
 #include "cellgate/plugin.h"
 
+/* Where in a run a fault strikes. */
+enum remote_moment {
+    REMOTE_BEFORE, /* the upload */
+    REMOTE_DURING, /* between compute and download */
+    REMOTE_AFTER   /* all results but the resident state are on the host */
+};
+
 /* Vendor codes: a launch that failed, a card that fell off the bus. */
 #define REMOTE_CODE_LAUNCH 719
 #define REMOTE_CODE_LOST 79
@@ -18,9 +25,13 @@
 struct remote_faults {
     /* From the settings; a number of a run, 0 for never. */
     uint64_t lose_after, fail_at, hang_at, wrong_at;
-    bool wrong;        /* every run */
-    uint64_t latency;  /* nanoseconds added to each run */
-    uint64_t hang_for; /* nanoseconds after which a hung run gives up */
+    /* Runs in a hundred that fail, or lose the device, at random; and where the
+       random numbers begin. */
+    uint64_t fail_percent, lose_percent, seed;
+    const cellgate_host *host; /* told of each random fault */
+    bool wrong;                /* every run */
+    uint64_t latency;          /* nanoseconds added to each run */
+    uint64_t hang_for;         /* nanoseconds after which a hung run gives up */
     /* State. */
     _Atomic uint64_t runs;
     atomic_bool lost;
@@ -45,6 +56,14 @@ cellgate_status remote_faults_check(struct remote_faults *faults,
  */
 cellgate_status remote_faults_strike(struct remote_faults *faults,
                                      uint64_t number, cellgate_error *error);
+
+/*
+ * Strikes run `number` if it is one of the random ones and this its moment; the
+ * log has a line for each. Equal seeds, numbers and settings: equal faults.
+ */
+cellgate_status remote_faults_random(struct remote_faults *faults,
+                                     uint64_t number, enum remote_moment moment,
+                                     cellgate_error *error);
 
 /* Whether the results of run `number` are to be off by 1%. */
 bool remote_faults_distort(const struct remote_faults *faults, uint64_t number);
