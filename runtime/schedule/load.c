@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/schedule/load.h"
+
+struct cg_load {
+    cg_load *next; /* of the same runtime */
+    char *resource;
+    const cg_clock *clock;
+    unsigned places;
+    pthread_mutex_t mutex; /* of all below */
+    uint64_t begun;        /* requests ever sent here */
+    unsigned active;
+    double free_at[CG_LOAD_MOST]; /* when each place is predicted to be free */
+    uint16_t held[CG_LOAD_MOST];  /* requests that hold it */
+};
+
+struct cg_loads {
+    atomic_size_t references;
+    const cg_clock *clock;
+    pthread_mutex_t mutex;
+    cg_load *first;
+};
+
+/* ---- All of them -------------------------------------------------------- */
+
+cg_loads *cg_loads_create(const cg_clock *clock)
+{
+    cg_loads *made = calloc(1, sizeof *made);
+
+    if (made == NULL)
+        return NULL;
+    atomic_init(&made->references, 1);
+    made->clock = clock;
+    pthread_mutex_init(&made->mutex, NULL);
+    return made;
+}
+
+cg_loads *cg_loads_reference(cg_loads *loads)
+{
+    atomic_fetch_add(&loads->references, 1);
+    return loads;
+}
+
+void cg_loads_release(cg_loads *loads)
+{
+    if (loads == NULL || atomic_fetch_sub(&loads->references, 1) > 1)
+        return;
+    while (loads->first != NULL) {
+        cg_load *load = loads->first;
+
+        loads->first = load->next;
+        pthread_mutex_destroy(&load->mutex);
+        free(load->resource);
+        free(load);
+    }
+    pthread_mutex_destroy(&loads->mutex);
+    free(loads);
+}
+
+static cg_load *load_new(const cg_loads *loads, const char *resource,
+                         unsigned places)
+{
+    cg_load *made = calloc(1, sizeof *made);
+
+    if (made != NULL)
+        made->resource = strdup(resource);
+    if (made == NULL || made->resource == NULL) {
+        free(made);
+        return NULL;
+    }
+    made->clock = loads->clock;
+    made->places = places > 1 ? places : 1;
+    if (made->places > CG_LOAD_MOST)
+        made->places = CG_LOAD_MOST;
+    pthread_mutex_init(&made->mutex, NULL);
+    made->next = loads->first;
+    return made;
+}
+
+cg_load *cg_loads_of(cg_loads *loads, const char *resource, unsigned places)
+{
+    cg_load *found;
+
+    pthread_mutex_lock(&loads->mutex);
+    for (found = loads->first; found != NULL; found = found->next)
+        if (strcmp(found->resource, resource) == 0)
+            break;
+    if (found == NULL) {
+        found = load_new(loads, resource, places);
+        if (found != NULL)
+            loads->first = found;
+    }
+    pthread_mutex_unlock(&loads->mutex);
+    return found;
+}
+
+/* ---- One ---------------------------------------------------------------- */
+
+unsigned cg_load_places(const cg_load *load)
+{
+    return load->places;
+}
+
+/* A request that is late may end at any moment, and has not yet. */
+#define AT_LEAST 1e-6
+
+static double free_at(const cg_load *load, unsigned place, double now)
+{
+    if (load->held[place] == 0)
+        return now;
+    return load->free_at[place] > now + AT_LEAST ? load->free_at[place]
+                                                 : now + AT_LEAST;
+}
+
+/* The places that are free first, `wanted` of them; *last: when all are. */
+static uint64_t first_free(const cg_load *load, unsigned wanted, double now,
+                           double *last)
+{
+    uint64_t taken = 0;
+
+    *last = now;
+    for (unsigned count = 0; count < wanted && count < load->places; count++) {
+        unsigned best = load->places;
+
+        for (unsigned at = 0; at < load->places; at++)
+            if ((taken >> at & 1) == 0 &&
+                (best == load->places ||
+                 free_at(load, at, now) < free_at(load, best, now)))
+                best = at;
+        taken |= UINT64_C(1) << best;
+        *last = free_at(load, best, now);
+    }
+    return taken;
+}
+
+double cg_load_wait(cg_load *load, unsigned places)
+{
+    double wait = 0;
+
+    pthread_mutex_lock(&load->mutex);
+    if (load->active > 0) {
+        const double now = cg_now(load->clock);
+
+        (void)first_free(load, places, now, &wait);
+        wait -= now;
+    }
+    pthread_mutex_unlock(&load->mutex);
+    return wait;
+}
+
+void cg_load_begin(cg_load *load, unsigned places, double seconds,
+                   cg_hold *hold)
+{
+    const double now = cg_now(load->clock);
+    double start;
+
+    pthread_mutex_lock(&load->mutex);
+    hold->places = first_free(load, places, now, &start);
+    hold->end = start + seconds;
+    hold->begun = ++load->begun;
+    hold->alone = load->active++ == 0;
+    for (unsigned at = 0; at < load->places; at++)
+        if ((hold->places >> at & 1) != 0) {
+            load->free_at[at] = hold->end;
+            load->held[at]++;
+        }
+    pthread_mutex_unlock(&load->mutex);
+}
+
+bool cg_load_end(cg_load *load, const cg_hold *hold)
+{
+    const double now = cg_now(load->clock);
+    bool alone;
+
+    pthread_mutex_lock(&load->mutex);
+    load->active--;
+    for (unsigned at = 0; at < load->places; at++)
+        if ((hold->places >> at & 1) != 0) {
+            load->free_at[at] += now - hold->end;
+            load->held[at]--;
+        }
+    alone = hold->alone && load->begun == hold->begun;
+    pthread_mutex_unlock(&load->mutex);
+    return alone;
+}
