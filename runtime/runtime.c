@@ -45,7 +45,13 @@ cellgate_status cellgate_runtime_create(const cellgate_runtime_options *options,
     }
     if (status == CELLGATE_OK)
         status = cg_stores_open(made->table, &made->book, error);
+    if (status == CELLGATE_OK) {
+        made->loads = cg_loads_create(&cg_real_clock);
+        if (made->loads == NULL)
+            status = cellgate_fail(error, CELLGATE_NO_MEMORY, "out of memory");
+    }
     if (status != CELLGATE_OK) {
+        cg_cost_book_release(made->book);
         cg_device_table_release(made->table);
         free(made);
         return status;
@@ -61,6 +67,7 @@ void cellgate_runtime_destroy(cellgate_runtime *runtime)
     /* The store's connection is the parent's, in a child after fork(). */
     if (!cg_process_forked())
         cg_cost_book_release(runtime->book);
+    cg_loads_release(runtime->loads);
     cg_device_table_release(runtime->table);
     free(runtime);
 }

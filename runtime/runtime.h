@@ -7,10 +7,12 @@
 
 #include "runtime/plugin/devices.h"
 #include "runtime/schedule/book.h"
+#include "runtime/schedule/load.h"
 
 struct cellgate_runtime {
     cg_device_table *table; /* one reference */
     cg_cost_book *book;     /* likewise */
+    cg_loads *loads;        /* likewise */
 };
 
 #endif

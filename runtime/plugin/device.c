@@ -119,6 +119,7 @@ void cg_device_quarantine(cg_device *device, cellgate_status status,
         device->reason = strdup(reason);
         atomic_store_explicit(&device->status, (int)status,
                               memory_order_release);
+        atomic_fetch_add(&device->table->changes, 1);
         cg_log_line(&device->table->log, CELLGATE_LOG_DEBUG,
                     "device %s is out of service: %s", device->name, reason);
     }

@@ -258,6 +258,11 @@ const cg_config *cg_device_table_config(const cg_device_table *table)
     return table->config;
 }
 
+uint64_t cg_device_table_changes(const cg_device_table *table)
+{
+    return atomic_load_explicit(&table->changes, memory_order_acquire);
+}
+
 const cg_log *cg_device_table_log(const cg_device_table *table)
 {
     return &table->log;

@@ -44,6 +44,10 @@ const cg_config *cg_device_table_config(const cg_device_table *table);
 /* Where the core's log lines about these devices go; as long as the table. */
 const cg_log *cg_device_table_log(const cg_device_table *table);
 
+/* Counts up whenever a device leaves service: what was decided before may not
+   hold. */
+uint64_t cg_device_table_changes(const cg_device_table *table);
+
 size_t cg_device_table_path_count(const cg_device_table *table);
 cellgate_status cg_device_table_path_get(const cg_device_table *table,
                                          size_t index,

@@ -58,6 +58,7 @@ struct cg_device_table {
     cg_config *config;
     cg_log log;
     uint32_t threads; /* of the host's cores */
+    _Atomic uint64_t changes; /* of which devices are in service */
     cg_search search;
     cg_found *found; /* one for each of search.files */
     cg_device *devices;

@@ -34,8 +34,7 @@ static cellgate_status no_memory(cellgate_error *error)
     return cellgate_fail(error, CELLGATE_NO_MEMORY, "no memory for costs");
 }
 
-/* ---- The book --------------------------------------------------------------
- */
+/* ---- The book ----------------------------------------------------------- */
 
 cellgate_status cg_cost_book_create(cg_cost_store *store, cg_cost_book **book,
                                     cellgate_error *error)
@@ -104,8 +103,7 @@ void cg_cost_book_unlock(cg_cost_book *book, bool changed)
     pthread_mutex_unlock(&book->mutex);
 }
 
-/* ---- Pages -----------------------------------------------------------------
- */
+/* ---- Pages -------------------------------------------------------------- */
 
 static char *make_key(const cg_cost_candidate *of, const char *structure,
                       cg_regime regime)
@@ -175,8 +173,7 @@ static cellgate_status open_page(cg_cost_book *book,
     return status;
 }
 
-/* ---- Asking ----------------------------------------------------------------
- */
+/* ---- Asking ------------------------------------------------------------- */
 
 static cellgate_status predict(cg_cost_book *book,
                                const cg_cost_candidate *candidate,
@@ -250,8 +247,7 @@ bool cg_cost_book_knows(cg_cost_book *book, const char *identity)
     return known;
 }
 
-/* ---- Putting ---------------------------------------------------------------
- */
+/* ---- Putting ------------------------------------------------------------ */
 
 static bool same_shape(const cg_cost_shape *a, const cg_cost_shape *b)
 {
@@ -301,8 +297,7 @@ cellgate_status cg_cost_book_put(cg_cost_book *book,
     return status;
 }
 
-/* ---- Verdicts ---------------------------------------------------------------
- */
+/* ---- Verdicts ----------------------------------------------------------- */
 
 cellgate_status cg_cost_book_verdict(cg_cost_book *book,
                                      const cg_cost_candidate *candidate,

@@ -25,8 +25,7 @@ struct cg_queue {
     server servers[];
 };
 
-/* ---- Which job is next
- * ------------------------------------------------------------ */
+/* ---- Which job is next -------------------------------------------------- */
 
 static bool lane_is_busy(const cg_queue *queue, const void *lane)
 {
@@ -82,8 +81,7 @@ static cg_queue_job *next_job(cg_queue *queue)
     return NULL;
 }
 
-/* ---- Threads
- * ----------------------------------------------------------------------- */
+/* ---- Threads ------------------------------------------------------------ */
 
 static void *serve(void *argument)
 {
@@ -126,8 +124,7 @@ static bool start_one(cg_queue *queue)
     return started;
 }
 
-/* ---- The queue
- * ------------------------------------------------------------------------ */
+/* ---- The queue ---------------------------------------------------------- */
 
 cellgate_status cg_queue_create(unsigned threads, size_t limit,
                                 const cg_clock *clock, cg_queue **queue,
@@ -195,6 +192,16 @@ cellgate_status cg_queue_put(cg_queue *queue, cg_queue_job *job,
     }
     pthread_mutex_unlock(&queue->mutex);
     return status;
+}
+
+size_t cg_queue_waiting(cg_queue *queue)
+{
+    size_t waiting;
+
+    pthread_mutex_lock(&queue->mutex);
+    waiting = queue->waiting;
+    pthread_mutex_unlock(&queue->mutex);
+    return waiting;
 }
 
 static bool has_ended(const cg_queue_job *job)

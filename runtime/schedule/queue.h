@@ -47,6 +47,8 @@ void cg_queue_destroy(cg_queue *queue);
    job stays in place until cg_queue_wait() says that it has ended. */
 cellgate_status cg_queue_put(cg_queue *queue, cg_queue_job *job,
                              cellgate_error *error);
+/* Jobs that have not begun. */
+size_t cg_queue_waiting(cg_queue *queue);
 /* Until the job has ended, or `seconds` have passed (negative: no limit); the
    state then. */
 cg_job_state cg_queue_wait(cg_queue *queue, cg_queue_job *job, double seconds);

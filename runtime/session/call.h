@@ -21,7 +21,10 @@ typedef struct cg_times {
 typedef struct cg_call {
     const cellgate_request *request;
     cg_placement *placement;
-    cg_route route; /* why that one; not measured: the placement says */
+    cg_pin pin;        /* what is decided for its shape */
+    const cg_way *way; /* of these the one it goes; NULL: the placement says */
+    const cg_device *culprit; /* that failed it; NULL: none in particular */
+    size_t behind;            /* requests that wait in line for their turn */
     const cg_graph *graph;
     const cg_partition *partition;
     cg_context *context;
@@ -57,6 +60,28 @@ cellgate_status cg_request_check_outputs(const cellgate_request *request,
                                          cellgate_error *error);
 /* Whether it gives a mask or lengths with any input. */
 bool cg_request_masked(const cellgate_request *request);
+
+/* ---- attempt.c: which way, and which one when that fails ---------------- */
+
+/* Runs the request: where its shape was measured to cost least, or on the
+   session's first device; and on others, where the settings say so, when a
+   device fails. *failure: the first failure, also where another one answered.
+ */
+cellgate_status cg_call_attempt(cg_call *call, struct cellgate_session *session,
+                                cellgate_error *failure);
+
+/* ---- report.c ----------------------------------------------------------- */
+
+/* What became of a request that was answered, in so many seconds. */
+void cg_call_report(const cg_call *call, const cellgate_error *failure,
+                    double seconds, cellgate_report *report);
+
+/* ---- run.c -------------------------------------------------------------- */
+
+/* cellgate_run(), for a request behind which others wait in line. */
+cellgate_status cg_session_run(struct cellgate_session *session,
+                               const cellgate_request *request, size_t behind,
+                               cellgate_report *report, cellgate_error *error);
 
 /* ---- bind.c: where do its numbers lie? --------------------------------- */
 

@@ -108,7 +108,8 @@ static void keep_failure(cg_candidate *candidate, const cellgate_error *cause)
 }
 
 /* Once; the session's mutex is held. */
-static cellgate_status open_engine(cg_candidate *candidate,
+static cellgate_status open_engine(const cellgate_session *session,
+                                   cg_candidate *candidate,
                                    cellgate_error *error)
 {
     const cellgate_device_description *description;
@@ -129,6 +130,11 @@ static cellgate_status open_engine(cg_candidate *candidate,
     engine->staged = (description->flags & CELLGATE_DEVICE_ON_CALLER) == 0;
     engine->queue_depth =
         description->queue_depth > 0 ? description->queue_depth : 1;
+    engine->load = cg_loads_of(session->loads, description->resource,
+                               cg_device_thread_budget(candidate->device));
+    if (engine->load == NULL)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "no memory for a session's devices");
     candidate->opened = true;
     return CELLGATE_OK;
 }
@@ -137,7 +143,7 @@ static void open_choice(cellgate_session *session, cg_candidate *candidate)
 {
     cellgate_error cause = CELLGATE_ERROR_INIT;
 
-    if (open_engine(candidate, &cause) != CELLGATE_OK)
+    if (open_engine(session, candidate, &cause) != CELLGATE_OK)
         cg_log_line(cg_device_table_log(session->table), CELLGATE_LOG_WARNING,
                     "device '%s' is not among the choices: %s",
                     cg_candidate_name(candidate), cause.text);
@@ -149,17 +155,25 @@ static bool may_open(const cg_candidate *candidate)
            cg_device_usable(candidate->device, NULL) == CELLGATE_OK;
 }
 
-void cg_session_open_measured(cellgate_session *session)
+bool cg_session_open_measured(cellgate_session *session)
 {
+    /* What could not be kept is known to the book alone. */
+    bool any = cg_cost_book_generation(session->book) > 1;
+
     for (size_t at = 0; at < session->candidate_count; at++) {
         cg_candidate *candidate = &session->candidates[at];
 
-        if (may_open(candidate) &&
-            cg_cost_book_knows(
+        if (candidate->device == NULL ||
+            cg_device_usable(candidate->device, NULL) != CELLGATE_OK ||
+            !cg_cost_book_knows(
                 session->book,
                 cg_device_description_get(candidate->device)->identity))
+            continue;
+        if (!candidate->opened)
             open_choice(session, candidate);
+        any = true;
     }
+    return any;
 }
 
 void cg_session_open_all(cellgate_session *session)
@@ -174,7 +188,7 @@ static cellgate_status make_placement(cellgate_session *session, size_t index)
     cg_candidate *candidate = &session->candidates[index];
     cellgate_error cause = CELLGATE_ERROR_INIT;
     char reason[1024];
-    cellgate_status status = open_engine(candidate, &cause);
+    cellgate_status status = open_engine(session, candidate, &cause);
 
     choice_text(session, index, reason, sizeof reason);
     if (status == CELLGATE_OK)

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "runtime/session/numeric.h"
 #include "runtime/session/offers.h"
 #include "runtime/session/route.h"
 #include "runtime/session/session.h"
@@ -19,84 +18,6 @@ typedef struct best {
     double rival; /* score of the best other candidate for that piece */
     const cg_segment *other; /* that one */
 } best;
-
-cellgate_status cg_segment_candidate(const cg_segment *segment,
-                                     cg_cost_candidate *candidate,
-                                     cellgate_error *error)
-{
-    cg_device *device = segment->engine->device;
-    cg_device_identity identity;
-    cellgate_status status = cg_device_identify(device, &identity, error);
-
-    if (status != CELLGATE_OK)
-        return status;
-    *candidate = (cg_cost_candidate){ .device = cg_device_name(device),
-                                      .plugin = identity.plugin,
-                                      .build = identity.build,
-                                      .identity = identity.identity,
-                                      .settings = identity.settings,
-                                      .variant = segment->variant.name,
-                                      .numeric = cg_numeric_name(
-                                          segment->variant.numeric),
-                                      .host = identity.host };
-    return CELLGATE_OK;
-}
-
-void cg_segment_cost_shape(const cg_segment *segment, const cg_shape *shapes,
-                           double fill, cg_cost_shape *shape)
-{
-    const cg_shape *x = &shapes[segment->x];
-
-    *shape = (cg_cost_shape){ .batch = x->extent[0],
-                              .steps = segment->rows ? 1 : x->extent[1],
-                              .fill = segment->rows ? 1 : fill };
-}
-
-/* ---- One piece on one candidate
- * ---------------------------------------------- */
-
-static double share_of(const cg_segment *segment)
-{
-    const cg_engine *engine = segment->engine;
-
-    if (engine->staged)
-        return 1.0 / engine->queue_depth;
-    return (double)segment->variant.threads /
-           fmax(cg_device_thread_budget(engine->device), 1);
-}
-
-cellgate_status cg_segment_option(const cg_costing *costing,
-                                  const cg_segment *segment, cg_option *option,
-                                  cellgate_error *refusal,
-                                  cellgate_error *error)
-{
-    cg_cost_book *book = costing->session->book;
-    cg_cost_verdict verdict;
-    cg_cost_candidate candidate;
-    cg_cost_shape shape;
-    cellgate_shape wanted = { .struct_size = sizeof wanted };
-    cellgate_status status = cg_segment_candidate(segment, &candidate, error);
-
-    memset(option, 0, sizeof *option);
-    option->share = share_of(segment);
-    cg_segment_cost_shape(segment, costing->shapes, costing->fill, &shape);
-    if (status == CELLGATE_OK)
-        status = cg_cost_book_verdict(book, &candidate, segment->structure,
-                                      &verdict, error);
-    if (status == CELLGATE_OK)
-        status =
-            cg_cost_book_predict(book, &candidate, segment->structure,
-                                 costing->regime, &shape, &option->cost, error);
-    if (status != CELLGATE_OK)
-        return status;
-    wanted.batch = shape.batch;
-    wanted.steps = shape.steps;
-    if (verdict.checked && !verdict.right)
-        option->excluded = "its results are wrong";
-    else if (cg_segment_fits(segment, &wanted, refusal) != CELLGATE_OK)
-        option->excluded = refusal->text;
-    return CELLGATE_OK;
-}
 
 /* Takes a candidate for the piece if it is the best so far. */
 static void compare(const cg_costing *costing, const cg_option *option,
@@ -127,8 +48,7 @@ static void compare(const cg_costing *costing, const cg_option *option,
     }
 }
 
-/* ---- One piece on every candidate
- * -------------------------------------------- */
+/* ---- One piece on every candidate --------------------------------------- */
 
 /* What a visit of a piece's offers knows. */
 typedef struct trying {
@@ -141,14 +61,14 @@ static cellgate_status try_offer(void *context, const cg_offer *offer,
                                  cellgate_error *error)
 {
     const trying *with = context;
-    cellgate_error refusal = CELLGATE_ERROR_INIT;
+    const uint32_t most = with->costing->threads_most;
     cg_option option;
     cellgate_status status;
 
-    if (offer->segment == NULL)
+    if (offer->segment == NULL || (most > 0 && offer->threads > most))
         return CELLGATE_OK;
-    status = cg_segment_option(with->costing, offer->segment, &option, &refusal,
-                               error);
+    status =
+        cg_segment_option_once(with->costing, offer->segment, &option, error);
     if (status == CELLGATE_OK)
         compare(with->costing, &option, offer->segment, with->after,
                 with->so_far);
@@ -167,19 +87,20 @@ static cellgate_status try_piece(cg_costing *costing, const size_t *nodes,
          at++) {
         const cg_candidate *candidate = &session->candidates[at];
 
-        if (cg_candidate_ready(candidate))
+        if (cg_candidate_ready(candidate) &&
+            (costing->only == NULL || costing->only == &candidate->engine))
             status = cg_offers_visit(&session->pool, &candidate->engine, nodes,
                                      count, try_offer, &with, error);
     }
     return status;
 }
 
-/* ---- The chain
- * ----------------------------------------------------------------- */
+/* ---- The chain ---------------------------------------------------------- */
 
 /* From the last node to the first: what is best from each on. */
-static cellgate_status solve(cg_costing *costing, const size_t *nodes,
-                             size_t longest, best *from, cellgate_error *error)
+static cellgate_status solve_within(cg_costing *costing, const size_t *nodes,
+                                    size_t longest, best *from,
+                                    cellgate_error *error)
 {
     cellgate_status status = CELLGATE_OK;
 
@@ -192,6 +113,25 @@ static cellgate_status solve(cg_costing *costing, const size_t *nodes,
                 status = try_piece(costing, nodes + at, count,
                                    &from[at + count], &from[at], error);
     }
+    return status;
+}
+
+/* Where one device alone cannot do the chain, or is not measured, all may. */
+static cellgate_status solve(cg_costing *costing, const size_t *nodes,
+                             size_t longest, best *from, cellgate_error *error)
+{
+    const cg_engine *only = costing->only;
+    const uint32_t most = costing->threads_most;
+    cellgate_status status = solve_within(costing, nodes, longest, from, error);
+
+    if (status != CELLGATE_OK || from[0].segment != NULL ||
+        (only == NULL && most == 0))
+        return status;
+    costing->only = NULL;
+    costing->threads_most = 0;
+    status = solve_within(costing, nodes, longest, from, error);
+    costing->only = only;
+    costing->threads_most = most;
     return status;
 }
 
@@ -226,7 +166,6 @@ static cellgate_status choose_unmeasured(cg_costing *costing,
     const cg_candidate *primary = &session->candidates[session->primary];
     cg_greedy greedy = { &session->pool, &primary->engine, NULL };
 
-    costing->unknown = true;
     if (primary->device == NULL) {
         snprintf(choice->reason, sizeof choice->reason, "%s",
                  primary->placement->reason);

@@ -53,6 +53,7 @@ static cellgate_status hung(cg_call *call, const cg_segment *segment,
              "a run did not end within %g s ([scheduler] watchdog)",
              call->placement->watchdog);
     cg_device_quarantine(device, CELLGATE_TIMEOUT, reason);
+    call->culprit = device;
     cg_placement_abandon(call->placement, call->context);
     call->context = NULL;
     return cellgate_fail(error, CELLGATE_TIMEOUT,
@@ -79,6 +80,7 @@ static cellgate_status landed(cg_call *call, const cg_segment *segment,
     }
     if (flight->status == CELLGATE_OK)
         return CELLGATE_OK;
+    call->culprit = segment->engine->device;
     flight->error.text[sizeof flight->error.text - 1] = '\0';
     if (flight->status == CELLGATE_DEVICE_LOST)
         cg_device_quarantine(segment->engine->device, CELLGATE_DEVICE_LOST,
@@ -108,8 +110,10 @@ cellgate_status cg_call_launch(cg_call *call, const cg_segment *segment,
     if (status == CELLGATE_DEVICE_LOST)
         cg_device_quarantine(device, status,
                              "it was lost while a run was planned");
-    if (status != CELLGATE_OK)
+    if (status != CELLGATE_OK) {
+        call->culprit = device;
         return status;
+    }
     flight_init(&context->flight, segment->engine, plan);
     cg_device_threads_acquire(device, threads);
     call->times.wait += cg_seconds() - start;

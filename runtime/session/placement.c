@@ -256,10 +256,12 @@ cellgate_status cg_placement_create(cg_segment_pool *pool,
     return CELLGATE_OK;
 }
 
-cellgate_status
-cg_placement_create_chosen(cg_segment_pool *pool, const cg_chooser *chooser,
-                           bool masked, const char *reason, double watchdog,
-                           cg_placement **placement, cellgate_error *error)
+cellgate_status cg_placement_create_cut(cg_segment_pool *pool,
+                                        const cg_partition *partition,
+                                        bool masked, const char *reason,
+                                        double watchdog,
+                                        cg_placement **placement,
+                                        cellgate_error *error)
 {
     cg_placement *made = placement_new(pool, reason, watchdog, error);
     cellgate_status status;
@@ -267,13 +269,16 @@ cg_placement_create_chosen(cg_segment_pool *pool, const cg_chooser *chooser,
     if (made == NULL)
         return CELLGATE_NO_MEMORY;
     made->fixed = true;
-    status = make_partition(made, chooser, masked, error);
+    made->partitions[masked] = *partition;
+    status = prepare_segments(made, partition, error);
     if (status == CELLGATE_OK)
         status = list_engines(made, masked, error);
-    if (status != CELLGATE_OK) {
+    if (status != CELLGATE_OK) { /* the partition is the caller's */
+        memset(&made->partitions[masked], 0, sizeof *partition);
         cg_placement_destroy(made);
         return status;
     }
+    atomic_store_explicit(&made->ready[masked], true, memory_order_release);
     *placement = made;
     return CELLGATE_OK;
 }

@@ -23,7 +23,7 @@ typedef struct cg_placement {
     /*
      * A placement on one device (`engine`), or on the host ops alone (NULL),
      * makes its partitions as they are needed: [0] for requests without masks,
-     * [1] for those with. One that a chooser made has that one partition only.
+     * [1] for those with. One that was made for a partition has that one only.
      */
     const cg_engine *engine;
     cg_greedy greedy;
@@ -57,11 +57,14 @@ cellgate_status cg_placement_create(cg_segment_pool *pool,
                                     const char *variant, const char *reason,
                                     double watchdog, cg_placement **placement,
                                     cellgate_error *error);
-/* The same as a chooser says, for requests with or without masks. */
-cellgate_status
-cg_placement_create_chosen(cg_segment_pool *pool, const cg_chooser *chooser,
-                           bool masked, const char *reason, double watchdog,
-                           cg_placement **placement, cellgate_error *error);
+/* The same for a partition that was made for requests with masks or for those
+   without, which the placement owns from then on. */
+cellgate_status cg_placement_create_cut(cg_segment_pool *pool,
+                                        const cg_partition *partition,
+                                        bool masked, const char *reason,
+                                        double watchdog,
+                                        cg_placement **placement,
+                                        cellgate_error *error);
 /* Returns whether all of it could be freed; false: a run that hangs still uses
    the device, the graph and the model, which must stay for good. */
 bool cg_placement_destroy(cg_placement *placement);

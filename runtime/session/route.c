@@ -8,17 +8,9 @@
 #include "runtime/session/route_table.h"
 #include "runtime/session/session.h"
 
-/* A placement that was made for some class, and is kept for the others. */
-typedef struct made {
-    struct made *next;
-    bool masked;
-    cg_placement *placement;
-} made;
-
 struct cg_router {
     cg_route_table *table;
-    _Atomic uint64_t forgotten; /* counts cg_router_forget() */
-    made *placements;           /* under the session's mutex */
+    cg_cut *cuts; /* under the session's mutex */
     cg_regime regime;
     cg_policy policy;
 };
@@ -40,13 +32,23 @@ void cg_route_text(const cg_route *route, char *text, size_t size)
 {
     const cg_segment *rival = route->rival;
     const int tenths = (int)(route->ahead * 10 + 0.5);
+    size_t used;
 
     snprintf(text, size, "measured: %lld us predicted (%s, %u samples)",
              (long long)(route->cost.seconds * 1e6 + 0.5),
              cg_cost_kind_name(route->cost.kind), route->cost.samples);
-    if (route->ahead > 0)
-        snprintf(text + strlen(text), size - strlen(text),
-                 ", %d.%d times ahead of %s %s", tenths / 10, tenths % 10,
+    used = strlen(text);
+    if (rival == NULL || !(route->ahead > 0))
+        return;
+    if (route->kept)
+        snprintf(text + used, size - used,
+                 ", kept: %s %s is predicted %d%% faster, within the margin or "
+                 "the noise",
+                 cg_device_name(rival->engine->device), rival->variant.name,
+                 (int)((1 / route->ahead - 1) * 100 + 0.5));
+    else
+        snprintf(text + used, size - used, ", %d.%d times ahead of %s %s",
+                 tenths / 10, tenths % 10,
                  cg_device_name(rival->engine->device), rival->variant.name);
 }
 
@@ -69,33 +71,16 @@ cellgate_status cg_router_create(const cellgate_session *session,
 
 bool cg_router_destroy(cg_router *router)
 {
-    bool freed = true;
-
     if (router == NULL)
         return true;
-    for (const made *at = router->placements; at != NULL; at = at->next)
-        freed = cg_placement_destroy(at->placement) && freed;
-    if (!freed)
+    if (!cg_cuts_destroy(router->cuts))
         return false;
-    while (router->placements != NULL) {
-        made *next = router->placements->next;
-
-        free(router->placements);
-        router->placements = next;
-    }
     cg_route_table_destroy(router->table);
     free(router);
     return true;
 }
 
-void cg_router_forget(cg_router *router)
-{
-    if (router != NULL)
-        atomic_fetch_add(&router->forgotten, 1);
-}
-
-/* ---- Classes
- * ------------------------------------------------------------------ */
+/* ---- Classes ------------------------------------------------------------ */
 
 /* Extents up to 16 are classes of their own, larger ones a quarter of an octave
    wide: costs within a class differ by less than is worth another decision. */
@@ -140,7 +125,8 @@ static double fill_of(const cg_call *call)
     return 1;
 }
 
-static uint64_t key_of(const cg_call *call, double fill)
+/* `exact`: of this shape alone. */
+static uint64_t key_of(const cg_call *call, double fill, bool exact)
 {
     uint64_t key = mix(UINT64_C(0x243f6a8885a308d3),
                        cg_request_masked(call->request) ? 1 : 2);
@@ -150,92 +136,25 @@ static uint64_t key_of(const cg_call *call, double fill)
 
         cg_request_input(call->request, at, &input);
         for (int32_t axis = 0; axis < input.tensor.rank; axis++)
-            key = mix(key, class_of(input.tensor.shape[axis]));
+            key = mix(key, exact ? (uint64_t)input.tensor.shape[axis]
+                                 : class_of(input.tensor.shape[axis]));
     }
-    key = mix(key, class_of_fill(fill));
+    key = mix(mix(key, class_of_fill(fill)), exact);
     return key != 0 ? key : 1;
 }
 
-/* ---- Deciding
- * ------------------------------------------------------------------ */
+/* ---- Deciding ----------------------------------------------------------- */
 
-static bool same_parts(const cg_partition *a, const cg_partition *b)
+/* Changes when something was measured, and when a device left or came back. */
+static uint64_t generation_of(const cellgate_session *session)
 {
-    if (a->count != b->count)
-        return false;
-    for (size_t at = 0; at < a->count; at++)
-        if (a->parts[at].segment != b->parts[at].segment ||
-            a->parts[at].node != b->parts[at].node)
-            return false;
-    return true;
-}
-
-static cg_placement *find_made(const cg_router *router, bool masked,
-                               const cg_partition *partition)
-{
-    for (const made *at = router->placements; at != NULL; at = at->next)
-        if (at->masked == masked &&
-            same_parts(&at->placement->partitions[masked], partition))
-            return at->placement;
-    return NULL;
-}
-
-/* A placement of what was chosen: one made before, or a new one, whose weights
-   are laid out now. */
-static cellgate_status place_chosen(cg_router *router, cg_costing *costing,
-                                    bool masked, cg_partition *chosen,
-                                    cellgate_error *error)
-{
-    cellgate_session *session = costing->session;
-    const cg_chooser chooser = { cg_choose_by_cost, costing };
-    const cg_route found = costing->route;
-    cellgate_status status;
-    made *new;
-
-    costing->route.placement = find_made(router, masked, chosen);
-    if (costing->route.placement != NULL)
-        return CELLGATE_OK;
-    new = calloc(1, sizeof *new);
-    if (new == NULL)
-        return cellgate_fail(error, CELLGATE_NO_MEMORY,
-                             "no memory for a placement");
-    status = cg_placement_create_chosen(
-        &session->pool, &chooser, masked, "measured to be the best",
-        session->watchdog, &new->placement, error);
-    if (status != CELLGATE_OK) {
-        free(new);
-        return status;
-    }
-    new->masked = masked;
-    new->next = router->placements;
-    router->placements = new;
-    costing->route = found;
-    costing->route.placement = new->placement;
-    return CELLGATE_OK;
-}
-
-static cellgate_status choose(cg_router *router, cg_costing *costing,
-                              bool masked, cellgate_error *error)
-{
-    cellgate_session *session = costing->session;
-    const cg_chooser chooser = { cg_choose_by_cost, costing };
-    cg_partition chosen;
-    cellgate_status status = cg_partition_init(&chosen, &session->graph,
-                                               &chooser, "", masked, error);
-
-    if (status != CELLGATE_OK)
-        return status;
-    if (costing->route.measured)
-        status = place_chosen(router, costing, masked, &chosen, error);
-    else
-        costing->route.placement =
-            session->candidates[session->primary].placement;
-    cg_partition_finish(&chosen);
-    return status;
+    return cg_cost_book_generation(session->book) +
+           (cg_device_table_changes(session->table) << 40);
 }
 
 static cellgate_status decide(cg_router *router, cellgate_session *session,
-                              const cg_call *call, double fill, cg_route *route,
+                              const cg_call *call, double fill,
+                              const cg_pin *before, cg_pin *pin,
                               cellgate_error *error)
 {
     cg_shape *shapes = calloc(session->graph.value_count + 1, sizeof *shapes);
@@ -249,36 +168,87 @@ static cellgate_status decide(cg_router *router, cellgate_session *session,
     if (shapes == NULL)
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "no memory to route a request");
-    cg_session_open_measured(session);
+    memset(pin, 0, sizeof *pin);
     status = cg_request_shapes(call->request, &session->graph, shapes, error);
-    if (status == CELLGATE_OK)
+    if (status == CELLGATE_OK && cg_session_open_measured(session))
         status =
-            choose(router, &costing, cg_request_masked(call->request), error);
+            cg_pin_decide(&costing, &router->cuts,
+                          cg_request_masked(call->request), before, pin, error);
     free(shapes);
-    if (status == CELLGATE_OK)
-        *route = costing.route;
     return status;
 }
 
-cellgate_status cg_router_route(cg_router *router, cellgate_session *session,
-                                const cg_call *call, cg_route *route,
-                                cellgate_error *error)
+/* The pin of a key; the session's mutex is held. */
+static cellgate_status pin_key(cg_router *router, cellgate_session *session,
+                               const cg_call *call, double fill, uint64_t key,
+                               cg_pin *pin, cellgate_error *error)
 {
-    const uint64_t generation =
-        cg_cost_book_generation(session->book) +
-        (atomic_load_explicit(&router->forgotten, memory_order_relaxed) << 40);
-    const double fill = fill_of(call);
-    const uint64_t key = key_of(call, fill);
-    cellgate_status status = CELLGATE_OK;
+    const uint64_t generation = generation_of(session);
+    uint64_t made_in;
+    cg_pin before;
+    const bool known =
+        cg_route_table_find(router->table, key, &made_in, &before);
+    cellgate_status status;
 
-    if (cg_route_table_find(router->table, key, generation, route))
+    if (known && made_in == generation) {
+        *pin = before;
+        return CELLGATE_OK;
+    }
+    status =
+        decide(router, session, call, fill, known ? &before : NULL, pin, error);
+    if (status != CELLGATE_OK)
+        return status;
+    pin->narrow = pin->narrow || (known && before.narrow);
+    cg_route_table_put(router->table, key, generation, pin);
+    return CELLGATE_OK;
+}
+
+static cellgate_status find_pin(cg_router *router, cellgate_session *session,
+                                const cg_call *call, double fill, uint64_t key,
+                                cg_pin *pin, cellgate_error *error)
+{
+    cellgate_status status;
+    uint64_t made_in;
+
+    if (cg_route_table_find(router->table, key, &made_in, pin) &&
+        made_in == generation_of(session))
         return CELLGATE_OK;
     pthread_mutex_lock(&session->mutex);
-    if (!cg_route_table_find(router->table, key, generation, route)) {
-        status = decide(router, session, call, fill, route, error);
-        if (status == CELLGATE_OK)
-            cg_route_table_put(router->table, key, generation, route);
-    }
+    status = pin_key(router, session, call, fill, key, pin, error);
     pthread_mutex_unlock(&session->mutex);
     return status;
+}
+
+cellgate_status cg_router_pin(cg_router *router, cellgate_session *session,
+                              const cg_call *call, cg_pin *pin,
+                              cellgate_error *error)
+{
+    const double fill = fill_of(call);
+    cellgate_status status = find_pin(router, session, call, fill,
+                                      key_of(call, fill, false), pin, error);
+
+    if (status != CELLGATE_OK || !pin->narrow)
+        return status;
+    status = find_pin(router, session, call, fill, key_of(call, fill, true),
+                      pin, error);
+    pin->narrow = true;
+    return status;
+}
+
+bool cg_router_narrow(cg_router *router, cellgate_session *session,
+                      const cg_call *call)
+{
+    const uint64_t key = key_of(call, fill_of(call), false);
+    uint64_t made_in;
+    bool was = true;
+    cg_pin pin;
+
+    pthread_mutex_lock(&session->mutex);
+    if (cg_route_table_find(router->table, key, &made_in, &pin)) {
+        was = pin.narrow;
+        pin.narrow = true;
+        cg_route_table_put(router->table, key, made_in, &pin);
+    }
+    pthread_mutex_unlock(&session->mutex);
+    return !was;
 }

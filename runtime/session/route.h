@@ -1,29 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The way from a request's shape to the placement pinned for it.
+ * The way from a request's shape to what is pinned for it.
  *
- * A request whose class of shapes was seen before finds its placement in a
- * table without a lock. For a new class, or when something was measured since,
- * the model is cut by cost: over each chain, dynamic programming finds the cut
- * and the candidates whose predicted costs are least (every boundary goes
- * through host memory, so costs add up).
+ * A request whose class of shapes was seen before finds its pin in a table
+ * without a lock. For a new class, or when something was measured since, the
+ * model is cut by cost: over each chain, dynamic programming finds the cut and
+ * the candidates whose predicted costs are least (every boundary goes through
+ * host memory, so costs add up). The same is done for each device alone, so
+ * that a pin holds more than one way: others are taken while the best one's
+ * resource is busy, and when it fails.
  */
 #ifndef CELLGATE_RUNTIME_SESSION_ROUTE_H
 #define CELLGATE_RUNTIME_SESSION_ROUTE_H
 
 #include "runtime/schedule/book.h"
 #include "runtime/schedule/decide.h"
-#include "runtime/session/placement.h"
+#include "runtime/session/cuts.h"
 
-/* Why the placement, for reports. */
+/* Why the best way, for reports. */
 typedef struct cg_route {
-    cg_placement *placement;
     bool measured; /* else the first usable device's */
+    bool kept;     /* it was pinned, and what is better is so by too little */
     cg_cost cost;  /* predicted, of all segments together */
     double ahead;  /* of the best other candidate for the longest segment;
                       0: there is none, or it is not measured */
     const cg_segment *rival; /* that one */
 } cg_route;
+
+/* One way to answer a request. */
+typedef struct cg_way {
+    cg_cut *cut;
+    float seconds;            /* predicted, of all segments together */
+    float on[CG_CUT_DEVICES]; /* of these, on each of the cut's devices */
+    uint32_t kind;            /* a cg_cost_kind */
+} cg_way;
+
+/* Ways that a pin holds. */
+#define CG_WAYS 4
+
+/* What is decided for a class of shapes. Plain data: copied as it is. */
+typedef struct cg_pin {
+    cg_route route;
+    cg_way ways[CG_WAYS]; /* the chosen one, then from the best down */
+    uint32_t way_count;   /* 0: nothing is measured */
+    /* Some device takes only a part of the class's shapes: each shape has a pin
+       of its own. */
+    bool narrow;
+} cg_pin;
 
 struct cellgate_session;
 struct cg_call;
@@ -44,16 +67,37 @@ void cg_route_settings(const struct cellgate_session *session,
    t1"; of a route that is measured. */
 void cg_route_text(const cg_route *route, char *text, size_t size);
 
-/* The placement for a checked request. Any thread. */
-cellgate_status cg_router_route(cg_router *router,
-                                struct cellgate_session *session,
-                                const struct cg_call *call, cg_route *route,
-                                cellgate_error *error);
-/* A device failed: what was decided is decided again. */
-void cg_router_forget(cg_router *router);
+/* The pin for a checked request. Any thread. */
+cellgate_status cg_router_pin(cg_router *router,
+                              struct cellgate_session *session,
+                              const struct cg_call *call, cg_pin *pin,
+                              cellgate_error *error);
+/* A device refused the request's shape, which others of its class may not have:
+   from now on each shape of the class has a pin of its own. False: it had. */
+bool cg_router_narrow(cg_router *router, struct cellgate_session *session,
+                      const struct cg_call *call);
 
-/* ---- choose.c ---------------------------------------------------------------
- */
+/* ---- pin.c --------------------------------------------------------------- */
+
+struct cg_costing;
+
+/* Decides; `before`: the pin until now, or NULL. */
+cellgate_status cg_pin_decide(struct cg_costing *costing, cg_cut **cuts,
+                              bool masked, const cg_pin *before, cg_pin *pin,
+                              cellgate_error *error);
+
+/* The way that a request takes now, by what the resources have to do already;
+   `behind`: requests that wait in line. Of a pin with ways. */
+size_t cg_pin_turn(const cg_pin *pin, size_t behind);
+
+/* ---- segment_cost.c ------------------------------------------------------ */
+
+/* What was found out about a segment for a request: by its index. */
+typedef struct cg_cost_memo {
+    struct cg_memo_entry *entries;
+    size_t capacity;
+    bool refused; /* some device does not take a segment at this shape */
+} cg_cost_memo;
 
 /* What the choice by cost needs to know of a request. */
 typedef struct cg_costing {
@@ -62,16 +106,15 @@ typedef struct cg_costing {
     double fill;
     cg_regime regime;
     cg_policy policy;
+    /* Where others may do as well: only this device, and only variants of so
+       many threads. NULL, 0: any. */
+    const cg_engine *only;
+    uint32_t threads_most;
+    cg_cost_memo *memo; /* NULL: none */
     /* What came of it. */
     cg_route route;
     double longest; /* seconds of the segment that route.rival is of */
-    bool unknown;   /* some chain has no measured candidate */
 } cg_costing;
-
-/* A chooser; its context is a cg_costing. */
-cellgate_status cg_choose_by_cost(void *costing, const size_t *nodes,
-                                  size_t longest, cg_choice *choice,
-                                  cellgate_error *error);
 
 /*
  * What is known of a segment for a request. Where it is excluded, the reason
@@ -81,6 +124,12 @@ cellgate_status cg_segment_option(const cg_costing *costing,
                                   const cg_segment *segment, cg_option *option,
                                   cellgate_error *refusal,
                                   cellgate_error *error);
+/* The same, asked once for a request: of an excluded one without its reason. */
+cellgate_status cg_segment_option_once(const cg_costing *costing,
+                                       const cg_segment *segment,
+                                       cg_option *option,
+                                       cellgate_error *error);
+void cg_cost_memo_finish(cg_cost_memo *memo);
 
 /* A segment's candidate, for the book. */
 cellgate_status cg_segment_candidate(const cg_segment *segment,
@@ -89,5 +138,12 @@ cellgate_status cg_segment_candidate(const cg_segment *segment,
 /* The shape that a segment's cost is of. */
 void cg_segment_cost_shape(const cg_segment *segment, const cg_shape *shapes,
                            double fill, cg_cost_shape *shape);
+
+/* ---- choose.c ------------------------------------------------------------ */
+
+/* A chooser; its context is a cg_costing. */
+cellgate_status cg_choose_by_cost(void *costing, const size_t *nodes,
+                                  size_t longest, cg_choice *choice,
+                                  cellgate_error *error);
 
 #endif

@@ -7,19 +7,18 @@
 
 #define SLOTS 1024u /* a power of two */
 #define TRIES 8u    /* places where a class may lie */
+#define WORDS ((sizeof(cg_pin) + 7) / 8)
 
 /*
  * A pinned class. Read without a lock: `version` is odd while the rest is
- * written, and what was read counts only if it did not change meanwhile.
+ * written, and what was read counts only if it did not change meanwhile. A slot
+ * that was never written has no pin: most programs have few classes.
  */
 typedef struct slot {
     _Atomic uint32_t version;
     _Atomic uint64_t key; /* 0: free */
     _Atomic uint64_t generation;
-    _Atomic(cg_placement *) placement;
-    _Atomic(const cg_segment *) rival;
-    _Atomic uint64_t numbers[2]; /* seconds and error, ahead and kind, packed */
-    _Atomic uint32_t samples;
+    _Atomic uint64_t pin[WORDS];
 } slot;
 
 struct cg_route_table {
@@ -36,59 +35,37 @@ void cg_route_table_destroy(cg_route_table *table)
     free(table);
 }
 
-static uint64_t pack(float first, float second)
-{
-    uint32_t words[2];
-    uint64_t packed;
-
-    memcpy(&words[0], &first, sizeof first);
-    memcpy(&words[1], &second, sizeof second);
-    memcpy(&packed, words, sizeof packed);
-    return packed;
-}
-
-static void unpack(uint64_t packed, float *first, float *second)
-{
-    uint32_t words[2];
-
-    memcpy(words, &packed, sizeof words);
-    memcpy(first, &words[0], sizeof *first);
-    memcpy(second, &words[1], sizeof *second);
-}
-
 static slot *slot_at(cg_route_table *table, uint64_t key, uint32_t try)
 {
     return &table->slots[(key + try) & (SLOTS - 1)];
 }
 
-static void read_route(slot *from, cg_route *route)
+static void read_pin(slot *from, cg_pin *pin)
 {
-    float seconds, error, ahead, kind;
+    uint64_t words[WORDS];
 
-    route->placement =
-        atomic_load_explicit(&from->placement, memory_order_relaxed);
-    unpack(atomic_load_explicit(&from->numbers[0], memory_order_relaxed),
-           &seconds, &error);
-    unpack(atomic_load_explicit(&from->numbers[1], memory_order_relaxed),
-           &ahead, &kind);
-    route->cost.seconds = seconds;
-    route->cost.error = error;
-    route->cost.kind = (cg_cost_kind)kind;
-    route->cost.samples =
-        atomic_load_explicit(&from->samples, memory_order_relaxed);
-    route->measured = route->cost.kind != CG_COST_NONE;
-    route->ahead = ahead;
-    route->rival = atomic_load_explicit(&from->rival, memory_order_relaxed);
+    for (size_t at = 0; at < WORDS; at++)
+        words[at] = atomic_load_explicit(&from->pin[at], memory_order_relaxed);
+    memcpy(pin, words, sizeof *pin);
+}
+
+static void write_pin(slot *to, const cg_pin *pin)
+{
+    uint64_t words[WORDS] = { 0 };
+
+    memcpy(words, pin, sizeof *pin);
+    for (size_t at = 0; at < WORDS; at++)
+        atomic_store_explicit(&to->pin[at], words[at], memory_order_relaxed);
 }
 
 bool cg_route_table_find(cg_route_table *table, uint64_t key,
-                         uint64_t generation, cg_route *route)
+                         uint64_t *generation, cg_pin *pin)
 {
     for (uint32_t try = 0; try < TRIES; try++) {
         slot *at = slot_at(table, key, try);
         const uint32_t version =
             atomic_load_explicit(&at->version, memory_order_acquire);
-        uint64_t found, made_in;
+        uint64_t found;
 
         if (version % 2 != 0)
             continue;
@@ -97,12 +74,12 @@ bool cg_route_table_find(cg_route_table *table, uint64_t key,
             return false;
         if (found != key)
             continue;
-        made_in = atomic_load_explicit(&at->generation, memory_order_relaxed);
-        read_route(at, route);
+        *generation =
+            atomic_load_explicit(&at->generation, memory_order_relaxed);
+        read_pin(at, pin);
         atomic_thread_fence(memory_order_acquire);
         return atomic_load_explicit(&at->version, memory_order_relaxed) ==
-                   version &&
-               made_in == generation;
+               version;
     }
     return false;
 }
@@ -124,7 +101,7 @@ static slot *place_for(cg_route_table *table, uint64_t key)
 
 /* One writer at a time: under the session's mutex. */
 void cg_route_table_put(cg_route_table *table, uint64_t key,
-                        uint64_t generation, const cg_route *route)
+                        uint64_t generation, const cg_pin *pin)
 {
     slot *at = place_for(table, key);
     const uint32_t version =
@@ -134,19 +111,6 @@ void cg_route_table_put(cg_route_table *table, uint64_t key,
     atomic_thread_fence(memory_order_release);
     atomic_store_explicit(&at->key, key, memory_order_relaxed);
     atomic_store_explicit(&at->generation, generation, memory_order_relaxed);
-    atomic_store_explicit(&at->placement, route->placement,
-                          memory_order_relaxed);
-    atomic_store_explicit(
-        &at->numbers[0],
-        pack((float)route->cost.seconds, (float)route->cost.error),
-        memory_order_relaxed);
-    atomic_store_explicit(
-        &at->numbers[1],
-        pack((float)route->ahead,
-             route->measured ? (float)route->cost.kind : 0.0f),
-        memory_order_relaxed);
-    atomic_store_explicit(&at->rival, route->rival, memory_order_relaxed);
-    atomic_store_explicit(&at->samples, route->cost.samples,
-                          memory_order_relaxed);
+    write_pin(at, pin);
     atomic_store_explicit(&at->version, version + 2, memory_order_release);
 }

@@ -8,6 +8,7 @@
 #define CELLGATE_RUNTIME_SESSION_SEGMENT_H
 
 #include "runtime/plugin/devices.h"
+#include "runtime/schedule/load.h"
 #include "runtime/session/graph.h"
 
 /* A device that a session uses, open. */
@@ -18,6 +19,7 @@ typedef struct cg_engine {
     uint32_t flags;       /* of its description */
     uint32_t queue_depth; /* plans worth running at once; at least 1 */
     bool staged;          /* runs go through worker threads and own memory */
+    cg_load *load;        /* of its resource; the runtime's */
 } cg_engine;
 
 typedef union cg_any_op {

@@ -46,6 +46,7 @@ static cellgate_status session_init(cellgate_session *session,
     cg_segment_pool_init(&session->pool, &session->graph);
     session->table = cg_device_table_reference(runtime->table);
     session->book = cg_cost_book_reference(runtime->book);
+    session->loads = cg_loads_reference(runtime->loads);
     session->model = cg_model_reference(model);
     session->fallback = config->fallback;
     session->watchdog = config->watchdog;
@@ -134,6 +135,7 @@ void cellgate_session_destroy(cellgate_session *session)
     cg_graph_finish(&session->graph);
     cellgate_model_destroy(session->model);
     cg_cost_book_release(session->book);
+    cg_loads_release(session->loads);
     cg_device_table_release(session->table);
     pthread_mutex_destroy(&session->mutex);
     free(session->variant);

@@ -42,6 +42,7 @@ struct cellgate_session {
     size_t candidate_count;
     size_t primary; /* the one taken when the session was created */
     cg_cost_book *book;
+    cg_loads *loads;
     cg_queue *queue;        /* NULL: nothing was submitted yet */
     cg_router *router;      /* NULL: every request goes to the primary one */
     cellgate_session *next; /* among those that a hung run keeps from going */
@@ -66,10 +67,10 @@ cellgate_status cg_session_choose(cellgate_session *session,
                                   cellgate_error *error);
 /*
  * Opens the devices that something was measured on, so that they may be chosen;
- * one that cannot be opened is left out, and the log says why. The session's
- * mutex is held.
+ * one that cannot be opened is left out, and the log says why. Whether anything
+ * may be known at all. The session's mutex is held.
  */
-void cg_session_open_measured(cellgate_session *session);
+bool cg_session_open_measured(cellgate_session *session);
 /* Opens every usable device of the session; as above. */
 void cg_session_open_all(cellgate_session *session);
 /*

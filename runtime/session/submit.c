@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/session/call.h"
 #include "runtime/session/session.h"
 
 struct cellgate_ticket {
@@ -19,8 +20,9 @@ static void work(cg_queue_job *job)
 {
     cellgate_ticket *ticket = (cellgate_ticket *)job;
 
-    ticket->status = cellgate_run(ticket->session, &ticket->request,
-                                  &ticket->report, &ticket->error);
+    ticket->status = cg_session_run(ticket->session, &ticket->request,
+                                    cg_queue_waiting(ticket->session->queue),
+                                    &ticket->report, &ticket->error);
 }
 
 /* One thread for each run that the devices are worth at once: more would only

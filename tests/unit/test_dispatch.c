@@ -218,9 +218,9 @@ static double best_split(const double *really, size_t count)
 
     for (size_t a = 0; a <= count; a++)
         for (size_t b = 0; a + b <= count; b++) {
-            const double end = fmax(fmax((double)a * really[0],
-                                         (double)b * really[1]),
-                                    (double)(count - a - b) * really[2]);
+            const double end =
+                fmax(fmax((double)a * really[0], (double)b * really[1]),
+                     (double)(count - a - b) * really[2]);
 
             best = end < best ? end : best;
         }

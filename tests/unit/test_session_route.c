@@ -38,8 +38,7 @@ static void end(set_up *with)
     cellgate_runtime_destroy(with->runtime);
 }
 
-/* ---- Requests
- * ---------------------------------------------------------------- */
+/* ---- Requests ----------------------------------------------------------- */
 
 static void expect(set_up *with, int64_t batch, const char *device,
                    const char *reason)
@@ -213,8 +212,121 @@ static void a_lost_device_is_not_chosen_again(void **state)
     end(&with);
 }
 
-/* ---- Threads
- * ------------------------------------------------------------------ */
+/* ---- What is pinned stays ----------------------------------------------- */
+
+static void a_little_better_is_not_enough(void **state)
+{
+    set_up with;
+
+    (void)state;
+    begin(&with, two_devices, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 1e-4, 1e-4);
+    cost_rig_set(with.session, "card", "any", 2e-4, 2e-4);
+    expect(&with, 64, "cpu", "2.0 times ahead of card any");
+    cost_rig_set(with.session, "card", "any", 0.96e-4, 0.96e-4);
+    expect(&with, 64, "cpu",
+           "kept: card any is predicted 4% faster, within the margin");
+    cost_rig_set(with.session, "card", "any", 0.9e-4, 0.9e-4);
+    expect(&with, 64, "card", "1.1 times ahead of cpu t1");
+    end(&with);
+}
+
+static void without_a_margin_the_best_is_taken(void **state)
+{
+    char config[512];
+    set_up with;
+
+    (void)state;
+    snprintf(config, sizeof config, "[scheduler]\nmargin = 0\n%s", two_devices);
+    begin(&with, config, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 1e-4, 1e-4);
+    cost_rig_set(with.session, "card", "any", 2e-4, 2e-4);
+    expect(&with, 64, "cpu", "2.0 times ahead of card any");
+    cost_rig_set(with.session, "card", "any", 0.96e-4, 0.96e-4);
+    expect(&with, 64, "card", "1.0 times ahead of cpu t1");
+    end(&with);
+}
+
+/* ---- Shapes that a device refuses --------------------------------------- */
+
+/* 32 and 33 are of one class. */
+static void a_class_is_not_all_of_one_kind(void **state)
+{
+    char config[512];
+    set_up with;
+
+    (void)state;
+    snprintf(config, sizeof config, "%smax_batch = 32\n", two_devices);
+    begin(&with, config, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 1e-3, 1e-2);
+    cost_rig_put(with.session,
+                 cost_rig_segment(with.session, "card", "any", 0, 2), 32, 1e-4);
+    expect(&with, 32, "card", "measured");
+    expect(&with, 33, "cpu", "measured");
+    expect(&with, 32, "card", "measured");
+    expect(&with, 33, "cpu", "measured");
+    end(&with);
+}
+
+/* ---- More than one way -------------------------------------------------- */
+
+static const char three_devices[] =
+    "[cellgate]\nunlisted = no\n"
+    "[scheduler]\nfallback = run\n"
+    "[calibration]\nstore = /dev/null/none\n"
+    "[device cpu]\nplugin = openmp\nthreads = 1\n"
+    "[device slow]\nplugin = remote\nindex = 1\nmemory = 100000000\n"
+    "[device card]\nplugin = remote\nindex = 0\n";
+
+static cg_load *load_of(const set_up *with, const char *device)
+{
+    return cost_rig_segment(with->session, device, NULL, 0, 2)->engine->load;
+}
+
+/* What another session has sent to the card fills it. */
+static void a_busy_device_is_passed_over(void **state)
+{
+    cg_hold holds[2];
+    cg_load *card;
+    set_up with;
+
+    (void)state;
+    begin(&with, three_devices, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 1e-3, 1e-2);
+    cost_rig_set(with.session, "slow", "any", 2e-4, 2e-3);
+    cost_rig_set(with.session, "card", "any", 1e-4, 1e-3);
+    card = load_of(&with, "card");
+    assert_int_equal(cg_load_places(card), 2);
+    cg_load_begin(card, 1, 10, &holds[0]);
+    expect(&with, 64, "card", "2.0 times ahead of slow any");
+    cg_load_begin(card, 1, 10, &holds[1]);
+    expect(&with, 64, "slow", "card would take 1000 us and is busy");
+    (void)cg_load_end(card, &holds[0]);
+    expect(&with, 64, "card", "2.0 times ahead of slow any");
+    (void)cg_load_end(card, &holds[1]);
+    end(&with);
+}
+
+/* The next is the next best, not the next in the configuration. */
+static void a_failing_device_is_followed_by_the_next_best(void **state)
+{
+    char config[600];
+    set_up with;
+
+    (void)state;
+    snprintf(config, sizeof config, "%sfail_at = 2\n", three_devices);
+    begin(&with, config, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 1e-3, 1e-2);
+    cost_rig_set(with.session, "slow", "any", 2e-4, 2e-3);
+    cost_rig_set(with.session, "card", "any", 1e-4, 1e-3);
+    expect(&with, 64, "card", "2.0 times ahead of slow any");
+    expect(&with, 64, "slow",
+           "launch failed, as fail_at = 2 asks; measured: 2000 us predicted");
+    expect(&with, 64, "card", "2.0 times ahead of slow any");
+    end(&with);
+}
+
+/* ---- Threads ------------------------------------------------------------ */
 
 static void *ask_for_many_shapes(void *argument)
 {
@@ -264,6 +376,11 @@ int main(void)
         cmocka_unit_test(a_named_device_is_kept_to),
         cmocka_unit_test(measured_no_means_no),
         cmocka_unit_test(a_lost_device_is_not_chosen_again),
+        cmocka_unit_test(a_little_better_is_not_enough),
+        cmocka_unit_test(without_a_margin_the_best_is_taken),
+        cmocka_unit_test(a_class_is_not_all_of_one_kind),
+        cmocka_unit_test(a_busy_device_is_passed_over),
+        cmocka_unit_test(a_failing_device_is_followed_by_the_next_best),
         cmocka_unit_test(threads_ask_while_others_measure),
     };
 

@@ -106,6 +106,16 @@ static const char *setting(const cellgate_device *device,
     return device->host->setting(device->host->context, settings, key);
 }
 
+cellgate_status remote_check_batch(const cellgate_device *device, int64_t batch,
+                                   cellgate_error *error)
+{
+    if (device->max_batch == 0 || batch <= device->max_batch)
+        return CELLGATE_OK;
+    return cellgate_refuse(error, CELLGATE_REASON_SHAPE,
+                           "batch %lld is above max_batch = %lld",
+                           (long long)batch, (long long)device->max_batch);
+}
+
 static cellgate_status start(cellgate_device *device,
                              const cellgate_settings *settings,
                              cellgate_error *error)

@@ -55,6 +55,9 @@ cellgate_status remote_device_open(cellgate_instance *instance, uint32_t index,
                                    const cellgate_settings *settings,
                                    cellgate_device **device,
                                    cellgate_error *error);
+/* UNSUPPORTED for a batch that is larger than the device's settings allow. */
+cellgate_status remote_check_batch(const cellgate_device *device, int64_t batch,
+                                   cellgate_error *error);
 void remote_device_close(cellgate_device *device);
 void *remote_host_allocate(cellgate_device *device, size_t size);
 void remote_host_release(cellgate_device *device, void *memory);

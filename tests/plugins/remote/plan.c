@@ -90,7 +90,10 @@ static cellgate_status check(cellgate_device *device,
     if (weights->device != device)
         return cellgate_fail(error, CELLGATE_INVALID,
                              "the weights are another device's");
-    return remote_read_shape(given, shape, error);
+    status = remote_read_shape(given, shape, error);
+    return status == CELLGATE_OK
+               ? remote_check_batch(device, shape->batch, error)
+               : status;
 }
 
 cellgate_status remote_plan_create(cellgate_device *device,

@@ -52,7 +52,9 @@ cellgate_status remote_run(cellgate_plan *plan, const cellgate_segment_run *run,
                                "the run has a field that is newer than this "
                                "plugin");
     cellgate_struct_copy(&copy, run);
-    status = remote_check_run(plan, &copy, error);
+    status = remote_check_batch(plan->device, copy.batch, error);
+    if (status == CELLGATE_OK)
+        status = remote_check_run(plan, &copy, error);
     if (status != CELLGATE_OK)
         return status;
     if (atomic_exchange(&plan->busy, true))

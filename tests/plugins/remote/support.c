@@ -112,12 +112,8 @@ cellgate_status remote_support(cellgate_device *device,
         status = remote_check_segment(segment, error);
     if (status == CELLGATE_OK && shape != NULL)
         status = remote_read_shape(shape, &checked, error);
-    if (status == CELLGATE_OK && shape != NULL && device->max_batch > 0 &&
-        checked.batch > device->max_batch)
-        status = cellgate_refuse(error, CELLGATE_REASON_SHAPE,
-                                 "batch %lld is above max_batch = %lld",
-                                 (long long)checked.batch,
-                                 (long long)device->max_batch);
+    if (status == CELLGATE_OK && shape != NULL)
+        status = remote_check_batch(device, checked.batch, error);
     if (status != CELLGATE_OK)
         return status;
     found = offered(device, index);
