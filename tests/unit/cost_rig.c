@@ -53,10 +53,10 @@ cg_segment *cost_rig_segment(cellgate_session *session, const char *device,
     return segment;
 }
 
-void cost_rig_put(cellgate_session *session, const cg_segment *segment,
-                  int64_t batch, double seconds)
+void cost_rig_put_at(cellgate_session *session, const cg_segment *segment,
+                     int64_t batch, int64_t steps, double seconds)
 {
-    const cg_cost_point point = { { batch, segment->rows ? 1 : 5, 1 },
+    const cg_cost_point point = { { batch, segment->rows ? 1 : steps, 1 },
                                   { .median = seconds,
                                     .low = seconds,
                                     .high = seconds,
@@ -68,6 +68,12 @@ void cost_rig_put(cellgate_session *session, const cg_segment *segment,
                      CELLGATE_OK);
     (void)cg_cost_book_put(session->book, &candidate, segment->structure,
                            CG_BACK_TO_BACK, &point, NULL);
+}
+
+void cost_rig_put(cellgate_session *session, const cg_segment *segment,
+                  int64_t batch, double seconds)
+{
+    cost_rig_put_at(session, segment, batch, 5, seconds);
 }
 
 /* The whole chain costs so much for 1 row and for 64. */

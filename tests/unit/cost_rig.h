@@ -14,6 +14,8 @@ cg_segment *cost_rig_segment(cellgate_session *session, const char *device,
 /* That segment costs so much for so many rows of 5 steps. */
 void cost_rig_put(cellgate_session *session, const cg_segment *segment,
                   int64_t batch, double seconds);
+void cost_rig_put_at(cellgate_session *session, const cg_segment *segment,
+                     int64_t batch, int64_t steps, double seconds);
 /* The whole chain costs so much for 1 row and for 64. */
 void cost_rig_set(cellgate_session *session, const char *device,
                   const char *variant, double one, double many);

@@ -240,6 +240,8 @@ int32_t rig_embedding(rig_model *rig, int32_t ids, int64_t vocabulary,
 
 static pthread_mutex_t log_mutex = PTHREAD_MUTEX_INITIALIZER;
 static char log_text[4096];
+static const char *log_watched;
+static int log_count;
 
 static void keep_line(void *context, int32_t level, const char *text)
 {
@@ -250,7 +252,26 @@ static void keep_line(void *context, int32_t level, const char *text)
     used = strlen(log_text);
     snprintf(log_text + used, sizeof log_text - used, "%d %s\n", (int)level,
              text);
+    log_count += log_watched != NULL && strstr(text, log_watched) != NULL;
     pthread_mutex_unlock(&log_mutex);
+}
+
+void rig_log_watch(const char *text)
+{
+    pthread_mutex_lock(&log_mutex);
+    log_watched = text;
+    log_count = 0;
+    pthread_mutex_unlock(&log_mutex);
+}
+
+int rig_log_watched(void)
+{
+    int count;
+
+    pthread_mutex_lock(&log_mutex);
+    count = log_count;
+    pthread_mutex_unlock(&log_mutex);
+    return count;
 }
 
 bool rig_logged(int32_t level, const char *text)

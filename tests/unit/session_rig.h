@@ -80,6 +80,9 @@ cellgate_runtime *rig_runtime(const char *config);
 /* Whether the log since the last rig_runtime() begins with that level, and has
    that text. */
 bool rig_logged(int32_t level, const char *text);
+/* Counts the lines of the log with that text from now on; and how many. */
+void rig_log_watch(const char *text);
+int rig_log_watched(void);
 cellgate_session *rig_session(cellgate_runtime *runtime,
                               const cellgate_model *model, const char *device,
                               const char *variant);
