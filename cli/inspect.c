@@ -19,9 +19,10 @@ static json_t *values_json(const cellgate_model *model, cli_value_getter *get)
 
     for (i = 0; get(model, i, &info) == CELLGATE_OK; i++)
         json_array_append_new(
-            array, json_pack("{s:s, s:s, s:o}", "name", info.name, "dtype",
+            array, json_pack("{s:s, s:s, s:o, s:b}", "name", info.name, "dtype",
                              cellgate_dtype_name(info.dtype), "shape",
-                             cli_shape_json(info.rank, info.shape)));
+                             cli_shape_json(info.rank, info.shape),
+                             "steps_first", (int)info.steps_first));
     return array;
 }
 
@@ -34,8 +35,9 @@ static void print_values(const cellgate_model *model, const char *what,
 
     for (i = 0; get(model, i, &info) == CELLGATE_OK; i++) {
         cli_shape_text(shape, sizeof shape, info.rank, info.shape);
-        printf("%s %s %s %s\n", what, info.name, shape,
-               cellgate_dtype_name(info.dtype));
+        printf("%s %s %s %s%s\n", what, info.name, shape,
+               cellgate_dtype_name(info.dtype),
+               info.steps_first ? ", in files (steps, batch, ...)" : "");
     }
 }
 

@@ -167,6 +167,7 @@ cellgate_status cli_request_allocate(cli_request *request,
     request->inputs = calloc(inputs + 1, sizeof *request->inputs);
     request->lengths = calloc(inputs + 1, sizeof *request->lengths);
     request->masks = calloc(inputs + 1, sizeof *request->masks);
+    request->turned = calloc(inputs + 1, sizeof *request->turned);
     request->outputs = calloc(outputs + 1, sizeof *request->outputs);
     request->sources = calloc(sources + 1, sizeof *request->sources);
     request->request = (cellgate_request){
@@ -177,8 +178,8 @@ cellgate_status cli_request_allocate(cli_request *request,
         .output_count = outputs,
     };
     if (request->inputs == NULL || request->lengths == NULL ||
-        request->masks == NULL || request->outputs == NULL ||
-        request->sources == NULL)
+        request->masks == NULL || request->turned == NULL ||
+        request->outputs == NULL || request->sources == NULL)
         return cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
     for (i = 0; i < inputs; i++) {
         request->inputs[i].struct_size = sizeof request->inputs[i];
@@ -203,6 +204,8 @@ cellgate_status cli_request_init(cli_request *request,
         status = take_input(request, inputs[i], error);
     if (status == CELLGATE_OK)
         status = check_complete(request, error);
+    if (status == CELLGATE_OK)
+        status = cli_turn_inputs(request, error);
     for (i = 0; status == CELLGATE_OK && i < cli_list_length(lengths); i++)
         status = take_valid(request, lengths[i], false, error);
     for (i = 0; status == CELLGATE_OK && i < cli_list_length(masks); i++)
@@ -242,6 +245,8 @@ void cli_request_finish(cli_request *request)
             free(request->lengths[i]);
         if (request->masks != NULL)
             free(request->masks[i]);
+        if (request->turned != NULL)
+            free(request->turned[i]);
     }
     for (i = 0; i < request->request.output_count; i++)
         if (request->outputs != NULL)
@@ -251,6 +256,7 @@ void cli_request_finish(cli_request *request)
     free(request->inputs);
     free(request->lengths);
     free(request->masks);
+    free(request->turned);
     free(request->outputs);
     free(request->sources);
     memset(request, 0, sizeof *request);

@@ -18,6 +18,7 @@ typedef struct cli_request {
     size_t source_count;
     int32_t **lengths; /* an input each, where given */
     uint8_t **masks;
+    void **turned; /* data of an input whose file has steps first, or NULL */
 } cli_request;
 
 /* Empty inputs and outputs, room for so many sources. cli_request_finish()
@@ -46,5 +47,15 @@ cellgate_status cli_request_outputs(cli_request *request,
                                     const cellgate_session *session,
                                     cellgate_error *error);
 void cli_request_finish(cli_request *request);
+
+/* ---- turn.c: steps before rows ------------------------------------------ */
+
+/* Puts the rows first in inputs that the model's file has the other way. */
+cellgate_status cli_turn_inputs(cli_request *request, cellgate_error *error);
+/* The other way round, of outputs, after the run. */
+cellgate_status cli_turn_outputs(cli_request *request, cellgate_error *error);
+/* UNSUPPORTED: the model has such inputs or outputs, and `what` takes none. */
+cellgate_status cli_refuse_turned(const cellgate_model *model,
+                                  const char *what, cellgate_error *error);
 
 #endif

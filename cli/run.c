@@ -93,6 +93,8 @@ static cellgate_status run_at_once(run_state *state, const cli_shared *shared,
         status = cli_request_outputs(&state->request, state->session, error);
     if (status == CELLGATE_OK)
         status = repeat(state, options->repeat, error);
+    if (status == CELLGATE_OK)
+        status = cli_turn_outputs(&state->request, error);
     if (status == CELLGATE_OK && options->compare != NULL)
         status = cli_compare(state->model, state->request.outputs,
                              options->compare, &state->comparison, error);

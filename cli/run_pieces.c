@@ -219,6 +219,8 @@ cellgate_status cli_run_pieces(run_state *state, const cli_shared *shared,
         cli_request_allocate(&state->request, state->model, 0, error);
 
     if (status == CELLGATE_OK)
+        status = cli_refuse_turned(state->model, "--batch", error);
+    if (status == CELLGATE_OK)
         status = cli_pieces_targets(&all, error);
     if (status == CELLGATE_OK)
         status = cli_pieces_open(&all, CLI_INPUTS, options->inputs, error);

@@ -221,6 +221,13 @@ typedef struct cellgate_value_info {
     int32_t rank;
     int64_t shape[CELLGATE_MAX_RANK]; /* -1: decided by the request; shape[0]
                                          is the batch */
+    /*
+     * Non-zero: where the model was trained, this array has its first two axes
+     * the other way round, (steps, batch, ...), for layers of
+     * time_major=True. Requests have rows first, as `shape` says, of every
+     * model: turn such arrays first, and the results back.
+     */
+    int32_t steps_first;
 } cellgate_value_info;
 
 /* A node of the graph, in an order in which it can be computed. */

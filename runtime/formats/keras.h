@@ -23,6 +23,8 @@
  *                       keras_rescaling.c; keras_prelu.c, keras_softmax.c; what
  *                       they share is in keras_trailing.h
  *   keras_time.c        TimeDistributed
+ *   keras_steps_first.c time_major=True
+ *   keras_operation.c   operations on tensors
  *   keras_axes.c        axes and arrays of numbers in configurations
  *   keras_activation.c  activations by name and as objects
  *   keras_emit.c        adding nodes and values to the model
@@ -83,6 +85,7 @@ typedef struct cg_keras_tensor {
     bool compared;
     float constant;
     cg_keras_stand stands;
+    bool turned; /* Keras's has steps before rows: keras_steps_first.c */
 } cg_keras_tensor;
 
 /* A growing list of tensors. */
@@ -107,11 +110,12 @@ typedef struct cg_keras_reader {
     json_t *loaded; /* group and number -> index into `weights` */
     cg_weight *weights;
     size_t weight_count, weight_room;
-    json_t *shared;    /* "id" of a layer in several places -> its path */
-    json_t *names;     /* of nodes and values in use */
-    cg_shape *shapes;  /* by value number */
-    bool *claimed;     /* a model input that a layer has fixed the dtype of */
-    int32_t *declared; /* of a model input: the dtype that the file says */
+    json_t *steps_first; /* names of inputs that are so -> true */
+    json_t *shared;      /* "id" of a layer in several places -> its path */
+    json_t *names;       /* of nodes and values in use */
+    cg_shape *shapes;    /* by value number */
+    bool *claimed;       /* a model input that a layer has fixed the dtype of */
+    int32_t *declared;   /* of a model input: the dtype that the file says */
     size_t shape_room;
     size_t layers, lookups; /* see CG_KERAS_MAX_LAYERS, _LOOKUPS */
     size_t derivable;       /* numbers that cg_keras_derive() may still make */
@@ -143,7 +147,8 @@ typedef struct cg_keras_call {
     cg_keras_list inputs; /* tensors among the positional arguments, flat */
     cg_keras_list states; /* initial_state= */
     const json_t *args;   /* positional arguments as written, or NULL */
-    cg_keras_tensor mask; /* mask=; value is CG_NO_VALUE without one */
+    const json_t *keywords; /* likewise, for a class that reads them */
+    cg_keras_tensor mask;   /* mask=; value is CG_NO_VALUE without one */
     /* mask= of a layer that takes several: one a tensor, likewise */
     cg_keras_list masks;
     bool causal; /* use_causal_mask= */
@@ -182,8 +187,12 @@ enum {
     CG_KERAS_MODEL = 1u << 1,     /* holds layers of its own */
     CG_KERAS_OPERATION = 1u << 2, /* an operation, not a layer */
     CG_KERAS_INPUT = 1u << 3,
-    CG_KERAS_ATTENDS = 1u << 4 /* takes the keywords of attention, and a list
-                                  of masks */
+    CG_KERAS_ATTENDS = 1u << 4, /* takes the keywords of attention, and a list
+                                   of masks */
+    /* Does the same whichever of its first two axes are the rows */
+    CG_KERAS_ANY_ORDER = 1u << 5,
+    CG_KERAS_TURNS = 1u << 6,   /* its builder heeds `turned` */
+    CG_KERAS_KEYWORDS = 1u << 7 /* its builder reads the keywords */
 };
 
 /* Among the flags: how many of a class's weights, the last ones, training does
@@ -364,6 +373,34 @@ extern const char *const cg_keras_time_distributed_options[];
 cellgate_status cg_keras_check_lead(const cg_keras_layer *layer,
                                     cellgate_error *error);
 
+/* ---- keras_steps_first.c ------------------------------------------------ */
+
+/* Adds the names of the inputs of the model at the top that have steps first.
+ */
+cellgate_status cg_keras_find_steps_first(json_t *names, const json_t *model,
+                                          cellgate_error *error);
+/* Runs the builder of a call: results are turned where all inputs are and the
+   class is of any order. UNSUPPORTED: it can't be that way round. */
+cellgate_status cg_keras_run_in_order(cg_keras_call *call,
+                                      cellgate_error *error);
+/* That the call's first input is turned just as the layer says, and no state
+   is. */
+cellgate_status cg_keras_check_turned(const cg_keras_call *call,
+                                      bool time_major, cellgate_error *error);
+
+/* ---- keras_operation.c -------------------------------------------------- */
+
+/* A class of Keras 3 for each. */
+cellgate_status cg_keras_build_operation(cg_keras_call *call,
+                                         cellgate_error *error);
+cellgate_status cg_keras_build_transpose(cg_keras_call *call,
+                                         cellgate_error *error);
+extern const char *const cg_keras_transpose_options[];
+/* TFOpLambda, of Keras 2. */
+cellgate_status cg_keras_build_tf_operation(cg_keras_call *call,
+                                            cellgate_error *error);
+extern const char *const cg_keras_tf_operation_options[];
+
 /* ---- keras_axes.c ------------------------------------------------------ */
 
 /* A list of axes, or a single one, or null for none: in the order of the file,
@@ -399,10 +436,9 @@ cellgate_status cg_keras_swap(const cg_keras_call *call, int32_t input,
 
 /* ---- keras_refusals.c -------------------------------------------------- */
 
-/* Why a class or an option is not taken, and the way out; NULL: nothing more
+/* Why a class is not taken, and the way out; NULL: nothing more
    can be said of it. */
 const char *cg_keras_class_advice(const char *class_name);
-const char *cg_keras_option_advice(const char *key);
 /* UNSUPPORTED: an operation where a layer would have been taken. */
 cellgate_status cg_keras_refuse_operation(const cg_keras_layer *layer,
                                           cellgate_error *error);

@@ -104,10 +104,12 @@ static cellgate_status read_pair(const cg_keras_layer *layer, layer_pair *pair,
             layer->reader->keras_major >= 3 || !pair->forward.go_backwards;
     if (pair->forward.go_backwards == pair->backward.go_backwards ||
         pair->forward.sequences != pair->backward.sequences ||
+        pair->forward.time_major != pair->backward.time_major ||
         pair->forward.states != pair->backward.states)
         return cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
                              "its two layers must differ in go_backwards and "
-                             "agree in return_sequences and return_state");
+                             "agree in return_sequences, return_state and "
+                             "time_major");
     if (pair->mode != MERGE_CONCAT && pair->mode != MERGE_NONE &&
         units_of(&pair->forward) != units_of(&pair->backward))
         return cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
@@ -278,7 +280,7 @@ cellgate_status cg_keras_build_bidirectional(cg_keras_call *call,
         status = cg_keras_get_sequence(call,
                                        cg_keras_state_count(&pair.forward) +
                                            cg_keras_state_count(&pair.backward),
-                                       pair.forward.sequences, &in, error);
+                                       &pair.forward, &in, error);
     if (status == CELLGATE_OK)
         status = emit_pair(call, &in, &pair, &results, halves, error);
     if (status == CELLGATE_OK && pair.mode != MERGE_NONE)
@@ -286,6 +288,9 @@ cellgate_status cg_keras_build_bidirectional(cg_keras_call *call,
     for (size_t d = 0;
          status == CELLGATE_OK && pair.mode == MERGE_NONE && d < 2; d++)
         status = cg_keras_return(call, halves[d], in.passed, error);
+    for (size_t i = 0; status == CELLGATE_OK && i < call->outputs.count; i++)
+        call->outputs.items[i].turned =
+            pair.forward.time_major && pair.forward.sequences;
     if (status == CELLGATE_OK && pair.forward.states)
         status = cg_keras_return_states(call, &results, error);
     return status;

@@ -11,7 +11,7 @@
         CG_KERAS_TRAINING(recurrent), CG_KERAS_TRAINING(bias)
 #define LAYER_OPTIONS                                                          \
     "go_backwards", "return_sequences", "return_state", "stateful", "unroll",  \
-        "zero_output_for_mask", "use_cudnn"
+        "zero_output_for_mask", "use_cudnn", "time_major"
 
 const char *const cg_keras_lstm_options[] = { CELL_OPTIONS, LAYER_OPTIONS,
                                               "recurrent_activation",
@@ -194,6 +194,7 @@ static cellgate_status read_flags(const cg_keras_layer *layer,
         { "stateful", &recurrent->stateful },
         { "unroll", &recurrent->unroll },
         { "zero_output_for_mask", &recurrent->zero_masked },
+        { "time_major", &recurrent->time_major },
     };
     cellgate_status status = CELLGATE_OK;
 

@@ -190,6 +190,25 @@ static cellgate_status read_keywords(const cg_keras_graph *graph,
     return status;
 }
 
+/* A call of an operation in Keras 2, [layer, call, tensor, {"y": ...}]: it may
+   be on numbers in place of tensors, which no layer makes. */
+static cellgate_status read_operation(const cg_keras_graph *graph,
+                                      const json_t *node, cg_keras_call *call,
+                                      cellgate_error *error)
+{
+    const char *name = json_string_value(json_array_get(node, 0));
+    cellgate_status status = CELLGATE_OK;
+
+    call->args = node;
+    call->keywords = json_array_get(node, 3);
+    if (name == NULL || strcmp(name, "_CONSTANT_VALUE") != 0)
+        status = resolve_all(graph, node, &call->inputs, error);
+    return status == CELLGATE_OK
+               ? resolve_all(graph, json_object_get(call->keywords, "y"),
+                             &call->inputs, error)
+               : status;
+}
+
 /*
  * A call as Keras 3 writes it, {"args": ..., "kwargs": ...}, or as Keras 2
  * does, [[layer, call, tensor, kwargs], ...].
@@ -208,11 +227,13 @@ static cellgate_status read_call(const cg_keras_graph *graph,
                                    error);
         return status;
     }
+    if (call->layer->class->flags & CG_KERAS_KEYWORDS)
+        return read_operation(graph, node, call, error);
     status = resolve_all(graph, node, &call->inputs, error);
-    for (size_t i = 0;
-         status == CELLGATE_OK && !cg_keras_is_tensor_name(node) &&
-         i < json_array_size(node);
-         i++)
+    /* A tensor alone may have no list around it. */
+    if (status == CELLGATE_OK && cg_keras_is_tensor_name(node))
+        return read_keywords(graph, call, json_array_get(node, 3), error);
+    for (size_t i = 0; status == CELLGATE_OK && i < json_array_size(node); i++)
         status = read_keywords(
             graph, call, json_array_get(json_array_get(node, i), 3), error);
     return status;

@@ -78,7 +78,7 @@ cellgate_status cg_keras_run_call(cg_keras_call *call, cellgate_error *error)
     free(wanted);
     if (call->name == NULL)
         return no_memory(error);
-    return layer->class->build(call, error);
+    return cg_keras_run_in_order(call, error);
 }
 
 /* ---- Models -------------------------------------------------------------- */
@@ -202,6 +202,8 @@ cellgate_status cg_keras_build_top(cg_keras_reader *reader, const json_t *json,
                                    "a mask as an output is not supported");
         else
             status = cg_model_add_output(reader->model, output->value, error);
+        if (status == CELLGATE_OK && output->turned)
+            status = cg_model_turn_output(reader->model, error);
     }
     cg_keras_list_finish(&outputs);
     return status;

@@ -73,6 +73,19 @@ static cellgate_status read_dtype(const cg_keras_layer *layer,
     return CELLGATE_OK;
 }
 
+/* Steps, which the file has first, go where a model has them. */
+static cellgate_status turn(const cg_keras_layer *layer, const json_t *json,
+                            int32_t rank, int64_t *shape, cellgate_error *error)
+{
+    const json_t *steps = json_array_get(json, 0);
+
+    if (rank < 2)
+        return cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
+                             "its input, of one axis, has no steps");
+    shape[1] = json_is_null(steps) ? CG_UNKNOWN : json_integer_value(steps);
+    return CELLGATE_OK;
+}
+
 cellgate_status cg_keras_add_top_input(const cg_keras_layer *layer,
                                        const json_t *shape_json,
                                        const json_t *config,
@@ -81,16 +94,24 @@ cellgate_status cg_keras_add_top_input(const cg_keras_layer *layer,
 {
     int64_t shape[CELLGATE_MAX_RANK];
     int32_t rank = 0, dtype = CELLGATE_F32;
+    const bool turned =
+        json_object_get(layer->reader->steps_first, layer->name) != NULL;
     const char *name;
     cellgate_status status = read_shape(layer, shape_json, &rank, shape, error);
 
     if (status == CELLGATE_OK && config != NULL)
         status = read_dtype(layer, config, &dtype, error);
+    if (status == CELLGATE_OK && turned)
+        status = turn(layer, shape_json, rank, shape, error);
     if (status != CELLGATE_OK)
         return status;
     name = cg_keras_unique_name(layer->reader, layer->name);
     if (name == NULL)
         return no_memory(error);
-    return cg_keras_add_input(layer->reader, name, dtype, rank, shape, tensor,
-                              error);
+    status = cg_keras_add_input(layer->reader, name, dtype, rank, shape, tensor,
+                                error);
+    if (status != CELLGATE_OK || !turned)
+        return status;
+    tensor->turned = true;
+    return cg_model_turn_input(layer->reader->model, error);
 }

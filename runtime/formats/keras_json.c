@@ -195,9 +195,6 @@ cellgate_status cg_keras_check_options(const cg_keras_layer *layer,
     {
         if (listed(every, key) || listed(options, key) || says_nothing(value))
             continue;
-        if (cg_keras_option_advice(key) != NULL)
-            return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer, "%s",
-                                 cg_keras_option_advice(key));
         return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
                              "option '%.60s' is not supported", key);
     }

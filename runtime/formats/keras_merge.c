@@ -192,6 +192,10 @@ cellgate_status cg_keras_build_concatenate(cg_keras_call *call,
                                        &count, error);
     if (status == CELLGATE_OK)
         status = find_axis(call, 0, number, &node.as.concat, error);
+    if (status == CELLGATE_OK &&
+        node.as.concat + 1 !=
+            cg_keras_shape(call, call->inputs.items[0].value)->rank)
+        status = cg_keras_check_turned(call, false, error);
     if (status == CELLGATE_OK)
         status = claim_alike(call, error);
     if (status == CELLGATE_OK)

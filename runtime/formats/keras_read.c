@@ -49,6 +49,7 @@ static cellgate_status read_version(cg_keras_reader *reader,
 static void reader_finish(cg_keras_reader *reader)
 {
     json_decref(reader->loaded);
+    json_decref(reader->steps_first);
     json_decref(reader->shared);
     json_decref(reader->names);
     free(reader->weights);
@@ -72,11 +73,13 @@ cellgate_status cg_keras_build(const cg_keras_file *file,
     cg_keras_reader reader = { .source = source,
                                .derivable = cg_keras_most_numbers(file),
                                .loaded = json_object(),
+                               .steps_first = json_object(),
                                .shared = json_object(),
                                .names = json_object() };
     cellgate_status status = CELLGATE_OK;
 
-    if (reader.loaded == NULL || reader.shared == NULL || reader.names == NULL)
+    if (reader.loaded == NULL || reader.steps_first == NULL ||
+        reader.shared == NULL || reader.names == NULL)
         status = no_memory(error);
     if (status == CELLGATE_OK)
         status = read_version(&reader, file->version, error);
@@ -85,6 +88,9 @@ cellgate_status cg_keras_build(const cg_keras_file *file,
                                  &reader.model, error);
     if (status == CELLGATE_OK)
         status = cg_keras_find_shared(reader.shared, file->config, error);
+    if (status == CELLGATE_OK)
+        status =
+            cg_keras_find_steps_first(reader.steps_first, file->config, error);
     if (status == CELLGATE_OK)
         status = cg_keras_build_top(&reader, file->config, error);
     if (status == CELLGATE_OK) {

@@ -45,7 +45,8 @@ static cellgate_status find_masks(const cg_keras_call *call, int32_t of_input,
 }
 
 cellgate_status cg_keras_get_sequence(cg_keras_call *call, size_t states,
-                                      bool sequences, cg_keras_sequence *in,
+                                      const cg_keras_recurrent *recurrent,
+                                      cg_keras_sequence *in,
                                       cellgate_error *error)
 {
     const cg_keras_layer *layer = call->layer;
@@ -68,7 +69,9 @@ cellgate_status cg_keras_get_sequence(cg_keras_call *call, size_t states,
                              "steps and features",
                              (int)layer->reader->shapes[x->value].rank);
     in->x = x->value;
-    status = find_masks(call, x->mask, sequences, in, error);
+    status = cg_keras_check_turned(call, recurrent->time_major, error);
+    if (status == CELLGATE_OK)
+        status = find_masks(call, x->mask, recurrent->sequences, in, error);
     if (status == CELLGATE_OK)
         status = cg_keras_features(call, x, &in->features, error);
     return status;
@@ -397,7 +400,7 @@ cellgate_status cg_keras_build_recurrent(cg_keras_call *call,
 
     if (status == CELLGATE_OK)
         status = cg_keras_get_sequence(call, cg_keras_state_count(&layer),
-                                       layer.sequences, &in, error);
+                                       &layer, &in, error);
     if (status == CELLGATE_OK) {
         /* The nodes' output keeps time order, Keras's stays reversed. */
         turned = layer.go_backwards && layer.sequences;
@@ -412,6 +415,8 @@ cellgate_status cg_keras_build_recurrent(cg_keras_call *call,
                                        &results.main, error);
     if (status == CELLGATE_OK)
         status = cg_keras_return(call, results.main, in.passed, error);
+    if (status == CELLGATE_OK)
+        call->outputs.items[0].turned = layer.time_major && layer.sequences;
     if (status == CELLGATE_OK && layer.states)
         status = cg_keras_return_states(call, &results, error);
     return status;

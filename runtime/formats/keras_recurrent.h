@@ -37,6 +37,7 @@ typedef struct cg_keras_recurrent {
     bool stateful;
     bool unroll;
     bool zero_masked;
+    bool time_major;
 } cg_keras_recurrent;
 
 /* The wanted values of a layer, or of two in opposite directions. */
@@ -77,10 +78,11 @@ size_t cg_keras_state_count(const cg_keras_recurrent *recurrent);
 /*
  * Looks through the call's inputs: moves initial states from among them to the
  * states, where they are if Keras 2 wrote the file; there must be none, or
- * `states` of them.
+ * `states` of them. `layer` tells which way round the input has to be.
  */
 cellgate_status cg_keras_get_sequence(cg_keras_call *call, size_t states,
-                                      bool sequences, cg_keras_sequence *in,
+                                      const cg_keras_recurrent *layer,
+                                      cg_keras_sequence *in,
                                       cellgate_error *error);
 /*
  * The nodes of one layer; its main value is in time order. `states` are its

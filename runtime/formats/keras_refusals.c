@@ -30,7 +30,6 @@ static const cg_refusal classes[] = {
                 "place and the same weights" },
     { "SlicingOpLambda", OPERATION },
     { "StringLookup", PREPARES },
-    { "TFOpLambda", OPERATION },
     { "TensorFlowOpLayer", OPERATION },
     { "TextVectorization", PREPARES },
 };
@@ -75,12 +74,6 @@ static const cg_refusal operations[] = {
     { "TrueDivide", SCALING },
 };
 
-static const cg_refusal options[] = {
-    { "time_major", "time_major=True, steps before rows, is not supported; "
-                    "build the layer with time_major=False and the same "
-                    "weights, and give rows before steps" },
-};
-
 static const char *find(const cg_refusal *list, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
@@ -94,22 +87,35 @@ const char *cg_keras_class_advice(const char *class_name)
     return find(classes, sizeof classes / sizeof classes[0], class_name);
 }
 
+/* Keras 2 has one class for all of them. */
+static cellgate_status refuse_function(const cg_keras_layer *layer,
+                                       const char *function,
+                                       cellgate_error *error)
+{
+    return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
+                         "tf.%.60s, as it is called here, is " OPERATION
+                         "; arithmetic with numbers and between tensors of as "
+                         "many axes is supported, and transposition",
+                         function);
+}
+
 cellgate_status cg_keras_refuse_operation(const cg_keras_layer *layer,
                                           cellgate_error *error)
 {
+    const char *function =
+        json_string_value(json_object_get(layer->config, "function"));
     const char *instead =
         find(operations, sizeof operations / sizeof operations[0],
              layer->class_name);
 
+    if (!(layer->class != NULL && layer->class->flags & CG_KERAS_OPERATION) &&
+        function != NULL)
+        return refuse_function(layer, function, error);
     return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
-                         "an operation on tensors, as x + y, x[:, 0] and "
-                         "keras.ops make them, and not a layer; they are read "
-                         "where they make a mask only. Rebuild the model with "
+                         "an operation on tensors, as x[:, 0] and keras.ops "
+                         "make them, and not a layer; arithmetic with numbers "
+                         "and between tensors of as many axes is supported, "
+                         "and what makes masks. Rebuild the model with "
                          "%s in its place and the same weights",
                          instead != NULL ? instead : "layers of Keras");
-}
-
-const char *cg_keras_option_advice(const char *key)
-{
-    return find(options, sizeof options / sizeof options[0], key);
 }

@@ -13,8 +13,10 @@
  *   fingerprint     of the model; a file that was changed does not match it
  *   graph           JSON text:
  *     values  [{"name", "dtype", "shape": [null, 20, 16]}, ...]
- *     inputs  [{"value": number, "mask": number or null}, ...]
+ *     inputs  [{"value": number, "mask": number or null,
+ *              "steps_first": true}, ...]; the last where it is so
  *     outputs [number, ...]
+ *     steps_first_outputs  [index into outputs, ...], where there are any
  *     nodes   [{"name", "layer", "kind", "inputs": [number or null, ...],
  *              "outputs": likewise, "attributes": {...},
  *              "weights": {"kernel": tensor}}, ...]

@@ -107,6 +107,9 @@ static cellgate_status add_input(native_reader *reader, const json_t *json,
     status = add_value(reader, (size_t)value, error);
     if (status == CELLGATE_OK)
         status = cg_model_add_input(model, reader->numbers[value], error);
+    if (status == CELLGATE_OK &&
+        json_is_true(json_object_get(json, "steps_first")))
+        status = cg_model_turn_input(model, error);
     if (status != CELLGATE_OK || mask == CG_NO_VALUE)
         return status;
     reader->numbers[mask] = model->inputs[model->input_count - 1].mask;
@@ -255,17 +258,34 @@ static cellgate_status read_nodes(native_reader *reader, cellgate_error *error)
     return status;
 }
 
+static bool listed(const json_t *numbers, size_t wanted)
+{
+    for (size_t i = 0; i < json_array_size(numbers); i++) {
+        const json_t *number = json_array_get(numbers, i);
+
+        if (json_is_integer(number) &&
+            json_integer_value(number) == (json_int_t)wanted)
+            return true;
+    }
+    return false;
+}
+
 static cellgate_status read_outputs(native_reader *reader,
                                     cellgate_error *error)
 {
+    const json_t *turned =
+        json_object_get(reader->graph, "steps_first_outputs");
     int32_t *list;
     size_t count;
     cellgate_status status =
         read_numbers(reader, json_object_get(reader->graph, "outputs"), &list,
                      &count, error);
 
-    for (size_t i = 0; status == CELLGATE_OK && i < count; i++)
+    for (size_t i = 0; status == CELLGATE_OK && i < count; i++) {
         status = cg_model_add_output(reader->model, list[i], error);
+        if (status == CELLGATE_OK && listed(turned, i))
+            status = cg_model_turn_output(reader->model, error);
+    }
     free(list);
     return status;
 }

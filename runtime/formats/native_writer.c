@@ -101,29 +101,54 @@ static bool append(json_t **array, json_t *item)
     return false;
 }
 
+/* What most models have not is not written. */
+static json_t *write_input(const cg_input *input)
+{
+    return json_pack("{s:o, s:o, s:o*}", "value", write_number(input->value),
+                     "mask", write_number(input->mask), "steps_first",
+                     input->steps_first ? json_true() : NULL);
+}
+
+/* The numbers of the outputs whose steps come first, where there are any. */
+static bool add_turned_outputs(json_t *graph, const cellgate_model *model)
+{
+    json_t *json = json_array();
+
+    for (size_t i = 0; json != NULL && i < model->output_count; i++)
+        if (model->output_steps_first[i] &&
+            !append(&json, json_integer((json_int_t)i)))
+            break;
+    if (json != NULL && json_array_size(json) == 0) {
+        json_decref(json);
+        return true;
+    }
+    return json_object_set_new(graph, "steps_first_outputs", json) == 0;
+}
+
 static json_t *write_graph(const cellgate_model *model,
                            const cg_native_layout *layout)
 {
     json_t *values = json_array(), *inputs = json_array();
-    json_t *nodes = json_array();
+    json_t *nodes = json_array(), *graph;
     size_t at = 0;
 
     for (size_t i = 0; i < model->value_count; i++)
         if (!append(&values, write_value(&model->values[i])))
             break;
     for (size_t i = 0; i < model->input_count; i++)
-        if (!append(&inputs,
-                    json_pack("{s:o, s:o}", "value",
-                              write_number(model->inputs[i].value), "mask",
-                              write_number(model->inputs[i].mask))))
+        if (!append(&inputs, write_input(&model->inputs[i])))
             break;
     for (size_t i = 0; i < model->node_count; i++)
         if (!append(&nodes, write_node(&model->nodes[i], layout, &at)))
             break;
     /* A NULL among them makes json_pack fail and release the others. */
-    return json_pack(
+    graph = json_pack(
         "{s:o, s:o, s:o, s:o}", "values", values, "inputs", inputs, "outputs",
         write_numbers(model->outputs, model->output_count), "nodes", nodes);
+    if (graph == NULL || add_turned_outputs(graph, model))
+        return graph;
+    json_decref(graph);
+    return NULL;
 }
 
 /* ---- The header ---------------------------------------------------------- */

@@ -30,9 +30,19 @@ static cellgate_status make_parts(const cellgate_model *model,
                                   const cellgate_generator_options *options,
                                   cg_parts *parts, cellgate_error *error)
 {
+    const cellgate_model *const models[2] = { model, decoder };
     const cg_pairs pairs = { options->initial, options->initial_count,
                              options->carried, options->carried_count };
 
+    for (size_t i = 0; i < 2; i++)
+        for (size_t k = 0; models[i] != NULL && k < models[i]->input_count; k++)
+            if (models[i]->inputs[k].steps_first)
+                return cellgate_fail(
+                    error, CELLGATE_UNSUPPORTED,
+                    "input '%s' has its steps before its rows, for layers of "
+                    "time_major=True; generating takes rows first: build the "
+                    "model with time_major=False and the same weights",
+                    models[i]->values[models[i]->inputs[k].value].name);
     if (decoder != NULL)
         return cg_pair(model, decoder, options->token, options->scores, &pairs,
                        parts, error);

@@ -229,7 +229,7 @@ static cellgate_status add_mask(cellgate_model *model, int32_t value,
 cellgate_status cg_model_add_input(cellgate_model *model, int32_t value,
                                    cellgate_error *error)
 {
-    cg_input input = { value, CG_NO_VALUE };
+    cg_input input = { .value = value, .mask = CG_NO_VALUE };
     cellgate_status status = check_value(model, value, error);
 
     if (status != CELLGATE_OK)
@@ -258,8 +258,43 @@ cellgate_status cg_model_add_output(cellgate_model *model, int32_t value,
         status = grow(model, (void **)&model->outputs, model->output_count,
                       &model->store->output_room, sizeof value, error);
     if (status == CELLGATE_OK)
-        model->outputs[model->output_count++] = value;
-    return status;
+        status = grow(model, (void **)&model->output_steps_first,
+                      model->output_count, &model->store->order_room,
+                      sizeof(bool), error);
+    if (status != CELLGATE_OK)
+        return status;
+    model->output_steps_first[model->output_count] = false;
+    model->outputs[model->output_count++] = value;
+    return CELLGATE_OK;
+}
+
+static cellgate_status fail_order(const char *what, cellgate_error *error)
+{
+    return cellgate_fail(error, CELLGATE_BAD_FILE,
+                         "%s cannot have its steps before its rows", what);
+}
+
+cellgate_status cg_model_turn_input(cellgate_model *model,
+                                    cellgate_error *error)
+{
+    cg_input *input;
+
+    if (model->input_count == 0)
+        return fail_order("no input", error);
+    input = &model->inputs[model->input_count - 1];
+    if (model->values[input->value].rank < 2)
+        return fail_order(model->values[input->value].name, error);
+    input->steps_first = true;
+    return CELLGATE_OK;
+}
+
+cellgate_status cg_model_turn_output(cellgate_model *model,
+                                     cellgate_error *error)
+{
+    if (model->output_count == 0)
+        return fail_order("no output", error);
+    model->output_steps_first[model->output_count - 1] = true;
+    return CELLGATE_OK;
 }
 
 /* ---- Nodes -------------------------------------------------------------- */

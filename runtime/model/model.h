@@ -400,6 +400,9 @@ typedef struct cg_node {
 typedef struct cg_input {
     int32_t value;
     int32_t mask;
+    /* The file has the axis of steps before that of rows, as Keras's
+       time_major; the value has not. */
+    bool steps_first;
 } cg_input;
 
 struct cellgate_model {
@@ -415,7 +418,8 @@ struct cellgate_model {
     size_t node_count;
     cg_input *inputs;
     size_t input_count;
-    int32_t *outputs; /* values */
+    int32_t *outputs;         /* values */
+    bool *output_steps_first; /* as cg_input's, for each output */
     size_t output_count;
     /* NULL: none yet; see selftest.h */
     const struct cg_selftest *selftest;
@@ -457,6 +461,12 @@ cellgate_status cg_model_add_input(cellgate_model *model, int32_t value,
 /* The same value may be several outputs, and may be an input too. */
 cellgate_status cg_model_add_output(cellgate_model *model, int32_t value,
                                     cellgate_error *error);
+/* Says of the newest input or output that the file has its steps before its
+   rows. BAD_FILE: it has no steps, or there is none. */
+cellgate_status cg_model_turn_input(cellgate_model *model,
+                                    cellgate_error *error);
+cellgate_status cg_model_turn_output(cellgate_model *model,
+                                     cellgate_error *error);
 /*
  * Adds a copy of `node`: its strings and arrays are copied. Weights' data are
  * not, they must be in memory from cg_model_memory() or a mapping given to

@@ -29,7 +29,7 @@ typedef struct cg_model_store {
     cg_mapping *mappings; /* themselves in blocks */
     cellgate_model *shared; /* whose weights are in use here, or NULL */
     /* How many entries the growing arrays of the model have room for. */
-    size_t value_room, node_room, input_room, output_room;
+    size_t value_room, node_room, input_room, output_room, order_room;
 } cg_model_store;
 
 /* A copy that lives as the model does; NULL if there is no memory. */

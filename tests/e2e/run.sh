@@ -72,6 +72,17 @@ holes=$fixtures/lstm_holes
 expect 0 cellgate run $holes.keras --config $ini --input $holes.npz:in0 \
   --mask $holes.npz:mask0 --compare $holes.npz:out0
 
+# Files with steps before rows, as the model's Keras has them.
+turned=${fixtures%/keras}/tf_keras/time_major_layers
+for form in $turned.h5 $work/turned.safetensors; do
+  [ -e $form ] || expect 0 cellgate convert $turned.h5 $form
+  expect 0 cellgate run $form --config $ini --input $turned.npz:in0 \
+    --input $turned.npz:in1 --input $turned.npz:in2 --compare $turned.npz:out0 \
+    --compare $turned.npz:out1 --compare $turned.npz:out2
+done
+expect 0 cellgate inspect $turned.h5 --config $ini
+says stdout "in files (steps, batch, ...)"
+
 # Lengths, from float16: 20.0 for each row is all of it; 20.5 is no length.
 lengths() { # TWO-BYTES
   printf '\223NUMPY\001\000\166\000%-117s\n' \

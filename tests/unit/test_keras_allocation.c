@@ -76,6 +76,8 @@ static void legacy_files(void **state)
     each_allocation_may_fail("tf_keras/autoencoder.h5");
     each_allocation_may_fail("tf_keras/concatenate_masks.h5");
     each_allocation_may_fail("tf_keras/attention_causal.h5");
+    each_allocation_may_fail("tf_keras/time_major_layers.h5");
+    each_allocation_may_fail("tf_keras/operations.h5");
 }
 
 static void models_in_models(void **state)

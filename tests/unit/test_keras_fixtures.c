@@ -26,6 +26,8 @@ static const char config[] = "[device scalar]\nplugin = openmp\n"
 static cellgate_runtime *runtime;
 static double worst; /* difference, as a part of the tolerance */
 static int models, comparisons;
+static void *turned[16]; /* of one call */
+static size_t turned_count;
 
 /* ---- Arrays ------------------------------------------------------------ */
 
@@ -56,6 +58,35 @@ static size_t elements(const cellgate_tensor *tensor)
     return count;
 }
 
+/* With its first two axes in each other's place, in memory that lives as long
+   as the test: arrays are in the order of Keras. */
+static void turn(cellgate_tensor *tensor)
+{
+    const size_t rows = (size_t)tensor->shape[0];
+    const size_t steps = (size_t)tensor->shape[1];
+    const size_t size = elements(tensor) / (rows * steps) *
+                        cellgate_dtype_size(tensor->dtype);
+    char *to = malloc(rows * steps * size + 1);
+
+    assert_non_null(to);
+
+    for (size_t i = 0; i < rows * steps; i++)
+        memcpy(to + (i % steps * rows + i / steps) * size,
+               (char *)tensor->data + i * size, size);
+    if (turned_count == sizeof turned / sizeof turned[0])
+        fail_msg("too many turned arrays");
+    turned[turned_count++] = to;
+    tensor->data = to;
+    tensor->shape[0] = (int64_t)steps;
+    tensor->shape[1] = (int64_t)rows;
+}
+
+static void forget_turned(void)
+{
+    while (turned_count > 0)
+        free(turned[--turned_count]);
+}
+
 /* ---- One model on one device ------------------------------------------- */
 
 typedef struct fixture {
@@ -74,8 +105,13 @@ static void compare(const fixture *of, const char *prefix, size_t index,
     cellgate_tensor wanted;
     double largest = 0, difference = 0;
 
+    cellgate_value_info info = { .struct_size = sizeof info };
+
     if (!find_array(of->arrays, prefix, index, &wanted))
         fail_msg("%s: there is no %s%zu", of->name, prefix, index);
+    cellgate_model_output_get(of->model, index, &info);
+    if (info.steps_first)
+        turn(&wanted);
     assert_int_equal(wanted.dtype, CELLGATE_F64);
     if (wanted.rank != got->rank ||
         memcmp(wanted.shape, got->shape,
@@ -102,11 +138,15 @@ static void fill_inputs(const fixture *of, const char *prefix,
                         cellgate_input *inputs, uint8_t **masks, size_t count)
 {
     for (size_t at = 0; at < count; at++) {
+        cellgate_value_info info = { .struct_size = sizeof info };
         cellgate_tensor given;
 
         inputs[at].struct_size = sizeof inputs[at];
         if (!find_array(of->arrays, prefix, at, &inputs[at].tensor))
             fail_msg("%s: there is no %s%zu", of->name, prefix, at);
+        cellgate_model_input_get(of->model, at, &info);
+        if (info.steps_first)
+            turn(&inputs[at].tensor);
         if (find_array(of->arrays, "lengths", at, &given))
             inputs[at].lengths = given.data;
         if (find_array(of->arrays, "mask", at, &given))
@@ -146,6 +186,7 @@ static void run_call(const fixture *of, const char *in, const char *out)
         compare(of, out, at, &outputs[at]);
         free(outputs[at].data);
     }
+    forget_turned();
 }
 
 /* Where Keras kept state from call to call, a stream does. */

@@ -58,12 +58,13 @@ static void what_keras_2_can_hold_is_named(void **state)
     assert_refused(fixture("tf_keras/refused_lambda.h5"),
                    "layer 3 of 3, 'twice' (Lambda): code of your own");
     assert_refused(fixture("tf_keras/refused_operation.h5"),
-                   "'tf.math.multiply' (TFOpLambda): an operation of "
-                   "TensorFlow");
+                   "'tf.math.reduce_mean' (TFOpLambda): tf.math.reduce_mean, "
+                   "as it is called here, is an operation of TensorFlow");
     assert_refused(fixture("tf_keras/refused_conv_lstm.h5"),
                    "layer 2 of 2, 'images' (ConvLSTM2D): this kind of layer");
     assert_refused(fixture("tf_keras/refused_time_major.h5"),
-                   "layer 2 of 2, 'turned' (LSTM): time_major=True");
+                   "layer 3 of 3, 'turned' (LSTM): time_major=True is "
+                   "supported on inputs of the model");
     assert_refused(fixture("tf_keras/refused_custom.h5"),
                    "layer 3 of 3, 'scale' (Scale): this kind of layer, or your "
                    "own, is not supported");

@@ -107,8 +107,6 @@ static void every_option(void **state)
     assert_true(node->as.lstm.stateful);
     assert_null(node->weights[2].data);
     cellgate_model_destroy(model);
-    assert_keras_refuses(LSTM(", 'time_major': true"), weights,
-                         CELLGATE_UNSUPPORTED, "time_major=True");
     model = load(LSTM(", 'time_major': false"));
     cellgate_model_destroy(model);
     assert_keras_refuses(LSTM(", 'activation': 'softmax'"), weights,

@@ -203,7 +203,7 @@ static void what_is_not_supported_is_named(void **state)
     assert_refused("refused_multi_head",
                    "layer 2 of 2, 'heads' (MultiHeadAttention)");
     assert_refused("refused_operation",
-                   "layer 3 of 4, 'add' (Add): an operation on tensors");
+                   "layer 3 of 3, 'mean' (Mean): an operation on tensors");
 }
 
 /* Each says how it has to be taken: refused, sound or either. */
