@@ -164,6 +164,29 @@ CELLGATE_API cellgate_status
 cellgate_explanation_get(const cellgate_explanation *explanation, size_t index,
                          cellgate_candidate_info *info);
 
+/* ---- Service ------------------------------------------------------------ */
+
+/* What became of a session's requests that were routed by measured costs. */
+typedef struct cellgate_service {
+    size_t struct_size;
+    uint64_t requests;
+    uint64_t elsewhere;   /* of these, not on the best device, which was busy */
+    uint64_t failed_over; /* of these, answered after a device had failed */
+    uint64_t learned;     /* times that what was measured was corrected:
+                             [scheduler] learn */
+    uint64_t judged;      /* requests that had their devices to themselves and
+                             another measured way to go: the next two numbers
+                             are of these */
+    double seconds;       /* on devices */
+    double regret;        /* seconds of these that the best other way was
+                             predicted to save: what the choice has cost */
+} cellgate_service;
+
+/* `service->struct_size` must be set. Any thread. INVALID: it is not, or the
+   session is NULL. All zero for a session that does not choose by cost. */
+CELLGATE_API cellgate_status cellgate_session_service(
+    const cellgate_session *session, cellgate_service *service);
+
 #ifdef __cplusplus
 }
 #endif

@@ -77,6 +77,9 @@ static const cg_key scheduler_keys[] = {
     { KEY("margin", CELLGATE_KEY_INTEGER, "5", NULL, 0, 1000,
           "gain, in percent, that another device must promise to be taken"),
       CG_STORE_COUNT, offsetof(cg_config, margin), NULL },
+    { KEY("learn", CELLGATE_KEY_BOOLEAN, "yes", NULL, 0, 0,
+          "let requests in service correct what was measured"),
+      CG_STORE_BOOLEAN, offsetof(cg_config, learn), NULL },
 };
 
 static const char *check_file(const cg_value *value)

@@ -75,6 +75,7 @@ typedef struct cg_config {
     cg_aim objective;
     cg_arrivals regime;
     uint32_t margin; /* percent */
+    bool learn;      /* from requests in service */
 
     /* [calibration] */
     char *store; /* files; NULL: where they are by default */

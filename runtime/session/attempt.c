@@ -63,6 +63,7 @@ static cellgate_status run_on(cg_call *call, cg_placement *placement,
     call->placement = placement;
     call->context = NULL;
     call->culprit = NULL;
+    call->lesson_count = 0;
     memset(&call->times, 0, sizeof call->times);
     return run_placed(call, error);
 }
@@ -86,11 +87,13 @@ static cellgate_status place(cellgate_session *session, cg_cut *cut,
 }
 
 static cellgate_status run_way(cg_call *call, cellgate_session *session,
-                               size_t index, cellgate_error *error)
+                               size_t index, bool failed_over,
+                               cellgate_error *error)
 {
     const cg_way *way = &call->pin.ways[index];
     const cg_cut *cut = way->cut;
     cg_hold holds[CG_CUT_DEVICES];
+    bool alone = true;
     cg_placement *placement;
     cellgate_status status = place(session, way->cut, &placement, error);
 
@@ -102,7 +105,9 @@ static cellgate_status run_way(cg_call *call, cellgate_session *session,
                       (double)way->on[at], &holds[at]);
     status = run_on(call, placement, error);
     for (size_t at = 0; at < cut->engine_count; at++)
-        (void)cg_load_end(cut->engines[at]->load, &holds[at]);
+        alone = cg_load_end(cut->engines[at]->load, &holds[at]) && alone;
+    if (status == CELLGATE_OK)
+        cg_call_learn(call, session, alone, failed_over);
     return status;
 }
 
@@ -127,7 +132,8 @@ static cellgate_status run_pinned(cg_call *call, cellgate_session *session,
         return status;
     if (call->pin.way_count == 0)
         return run_candidate(call, session, session->primary, error);
-    return run_way(call, session, cg_pin_turn(&call->pin, call->behind), error);
+    return run_way(call, session, cg_pin_turn(&call->pin, call->behind), false,
+                   error);
 }
 
 /* Where the shape was measured to be best; else on the first device. */
@@ -213,7 +219,7 @@ static cellgate_status run_other_ways(cg_call *call, cellgate_session *session,
          at++) {
         if (!avoids(&call->pin.ways[at].cut->partition, failed))
             continue;
-        status = run_way(call, session, at, cause);
+        status = run_way(call, session, at, true, cause);
         note_failure(failed, call);
     }
     return status;

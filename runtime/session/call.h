@@ -18,13 +18,25 @@ typedef struct cg_times {
     const cg_segment *longest_in; /* NULL: all ran on the host */
 } cg_times;
 
+/* A run that says what a segment costs. */
+typedef struct cg_lesson {
+    const cg_segment *segment;
+    cg_cost_shape shape;
+    double seconds; /* from host memory to host memory */
+} cg_lesson;
+
+/* Segments of a request beyond these are not learned from. */
+#define CG_LESSONS 8
+
 typedef struct cg_call {
     const cellgate_request *request;
     cg_placement *placement;
     cg_pin pin;        /* what is decided for its shape */
     const cg_way *way; /* of these the one it goes; NULL: the placement says */
     const cg_device *culprit; /* that failed it; NULL: none in particular */
-    size_t behind;            /* requests that wait in line for their turn */
+    cg_lesson lessons[CG_LESSONS];
+    size_t lesson_count;
+    size_t behind; /* requests that wait in line for their turn */
     const cg_graph *graph;
     const cg_partition *partition;
     cg_context *context;
@@ -69,6 +81,13 @@ bool cg_request_masked(const cellgate_request *request);
  */
 cellgate_status cg_call_attempt(cg_call *call, struct cellgate_session *session,
                                 cellgate_error *failure);
+
+/* ---- learn.c: what a request in service says ----------------------------- */
+
+/* Of one that was answered: counts it, and corrects what was measured.
+   `alone`: nothing else was on its devices. */
+void cg_call_learn(const cg_call *call, struct cellgate_session *session,
+                   bool alone, bool failed_over);
 
 /* ---- report.c ----------------------------------------------------------- */
 

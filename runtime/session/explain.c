@@ -45,8 +45,7 @@ static const char *why_not(const cg_option *option)
     return option->cost.kind == CG_COST_NONE ? "it is not measured" : "";
 }
 
-/* ---- Candidates ----------------------------------------------------------
- */
+/* ---- Candidates --------------------------------------------------------- */
 
 static cellgate_status explain_offer(void *context, const cg_offer *offer,
                                      cellgate_error *error)
@@ -136,8 +135,7 @@ static cellgate_status explain_piece(explaining *of, const cg_piece *piece,
     return status;
 }
 
-/* ---- The decision --------------------------------------------------------
- */
+/* ---- The decision ------------------------------------------------------- */
 
 static void append(char *text, size_t size, const char *separator,
                    const char *more, const char *and_more)
@@ -264,8 +262,7 @@ static cellgate_status tell_decision(explaining *of, bool masked,
     return status;
 }
 
-/* ---- The public functions ------------------------------------------------
- */
+/* ---- The public functions ----------------------------------------------- */
 
 static cellgate_status explain(explaining *of,
                                const cellgate_question *question,

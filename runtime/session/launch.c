@@ -93,6 +93,20 @@ static cellgate_status landed(cg_call *call, const cg_segment *segment,
     return flight->status;
 }
 
+static void keep_lesson(cg_call *call, const cg_segment *segment,
+                        double seconds)
+{
+    cg_lesson *lesson = &call->lessons[call->lesson_count];
+
+    if (call->lesson_count == CG_LESSONS)
+        return;
+    call->lesson_count++;
+    lesson->segment = segment;
+    lesson->seconds = seconds;
+    cg_segment_cost_shape(segment, call->context->shapes,
+                          (double)call->pin.fill, &lesson->shape);
+}
+
 /* Threads are taken for the run alone, not for the host's work around it. */
 cellgate_status cg_call_launch(cg_call *call, const cg_segment *segment,
                                cellgate_error *error)
@@ -100,7 +114,7 @@ cellgate_status cg_call_launch(cg_call *call, const cg_segment *segment,
     cg_context *context = call->context;
     cg_device *device = segment->engine->device;
     uint32_t threads = segment->variant.threads;
-    double start = cg_seconds();
+    double start = cg_seconds(), begun;
     cellgate_plan *plan;
     bool ended = true;
     cellgate_status status =
@@ -116,12 +130,15 @@ cellgate_status cg_call_launch(cg_call *call, const cg_segment *segment,
     }
     flight_init(&context->flight, segment->engine, plan);
     cg_device_threads_acquire(device, threads);
-    call->times.wait += cg_seconds() - start;
+    begun = cg_seconds();
+    call->times.wait += begun - start;
     if (segment->engine->staged)
         ended = cg_worker_run(context->worker, fly, &context->flight,
                               call->placement->watchdog);
     else
         fly(&context->flight);
     cg_device_threads_release(device, threads);
+    if (ended)
+        keep_lesson(call, segment, cg_seconds() - begun);
     return ended ? landed(call, segment, error) : hung(call, segment, error);
 }

@@ -17,8 +17,7 @@ static cellgate_status no_memory(cellgate_error *error)
                          "no memory to measure a model");
 }
 
-/* ---- The cells -----------------------------------------------------------
- */
+/* ---- The cells ---------------------------------------------------------- */
 
 /* Powers of two from the least to the most, both ends among them. */
 static size_t axis(int64_t least, int64_t most, int64_t values[AXIS_CELLS])
@@ -70,8 +69,7 @@ cellgate_status cg_piece_survey_list_cells(cg_piece_survey *of,
     return CELLGATE_OK;
 }
 
-/* ---- What is known -------------------------------------------------------
- */
+/* ---- What is known ------------------------------------------------------ */
 
 /* The points of candidate `at`; the caller frees them. */
 static cellgate_status read_points(const cg_piece_survey *of, size_t at,
@@ -152,8 +150,7 @@ cellgate_status cg_piece_survey_read_known(cg_piece_survey *of,
     return status;
 }
 
-/* ---- What comes next -----------------------------------------------------
- */
+/* ---- What comes next ---------------------------------------------------- */
 
 /* The corners and the middle come first; SIZE_MAX when all of them are done. */
 static size_t first_cell(const cg_piece_survey *of)

@@ -18,8 +18,7 @@ static cellgate_status no_memory(cellgate_error *error)
                          "no memory to measure a model");
 }
 
-/* ---- Right or wrong ------------------------------------------------------
- */
+/* ---- Right or wrong ----------------------------------------------------- */
 
 static void exclude(cg_piece_survey *of, size_t at, const char *why)
 {
@@ -78,8 +77,7 @@ static cellgate_status check(cg_piece_survey *of, size_t at,
                                     segment->structure, &verdict, error);
 }
 
-/* ---- One cell ------------------------------------------------------------
- */
+/* ---- One cell ----------------------------------------------------------- */
 
 static double left(const cg_piece_survey *of)
 {
@@ -229,8 +227,7 @@ static cellgate_status measure_cell(cg_piece_survey *of, size_t cell,
     return status;
 }
 
-/* ---- All cells -----------------------------------------------------------
- */
+/* ---- All cells ---------------------------------------------------------- */
 
 /* Too much memory for one trial, or so slow that the fewest runs of all that
    are known would take half of the time that is left. */

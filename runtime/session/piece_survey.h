@@ -33,8 +33,7 @@ typedef struct cg_piece_survey {
 /* The caller sets what is not private, and all else to zero. */
 cellgate_status cg_piece_survey_run(cg_piece_survey *of, cellgate_error *error);
 
-/* ---- piece_cells.c: private ------------------------------------------------
- */
+/* ---- piece_cells.c: private --------------------------------------------- */
 
 /* The shapes that decisions are wanted for. */
 cellgate_status cg_piece_survey_list_cells(cg_piece_survey *of,

@@ -30,8 +30,7 @@ void cg_pieces_free(cg_piece_list *list)
     memset(list, 0, sizeof *list);
 }
 
-/* ---- Candidates of a piece
- * ------------------------------------------------------ */
+/* ---- Candidates of a piece ---------------------------------------------- */
 
 static cellgate_status add_segment(cg_piece *piece, cg_segment *segment,
                                    cellgate_error *error)
@@ -57,8 +56,7 @@ static cellgate_status add_offer(void *context, const cg_offer *offer,
                                   : CELLGATE_OK;
 }
 
-/* ---- Pieces
- * ----------------------------------------------------------------------- */
+/* ---- Pieces ------------------------------------------------------------- */
 
 static bool has_piece(const cg_piece_list *list, const size_t *nodes,
                       size_t count)

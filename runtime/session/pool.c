@@ -77,8 +77,7 @@ cellgate_status cg_segment_pool_get(cg_segment_pool *pool,
     return status;
 }
 
-/* ---- Weights ---------------------------------------------------------------
- */
+/* ---- Weights ------------------------------------------------------------ */
 
 static const cg_segment *with_weights(const cg_segment_pool *pool,
                                       const cg_segment *like)

@@ -227,10 +227,12 @@ cellgate_status cg_router_pin(cg_router *router, cellgate_session *session,
     cellgate_status status = find_pin(router, session, call, fill,
                                       key_of(call, fill, false), pin, error);
 
+    pin->fill = (float)fill;
     if (status != CELLGATE_OK || !pin->narrow)
         return status;
     status = find_pin(router, session, call, fill, key_of(call, fill, true),
                       pin, error);
+    pin->fill = (float)fill;
     pin->narrow = true;
     return status;
 }

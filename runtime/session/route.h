@@ -43,6 +43,7 @@ typedef struct cg_pin {
     cg_route route;
     cg_way ways[CG_WAYS]; /* the chosen one, then from the best down */
     uint32_t way_count;   /* 0: nothing is measured */
+    float fill;           /* of the request's steps those that are valid */
     /* Some device takes only a part of the class's shapes: each shape has a pin
        of its own. */
     bool narrow;

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/given.h"
 #include "runtime/session/call.h"
 #include "runtime/session/session.h"
 
@@ -17,13 +18,11 @@ static cellgate_status read_request(const cellgate_session *session,
     if (session == NULL || request == NULL)
         return cellgate_fail(error, CELLGATE_INVALID,
                              "a run needs a session and a request");
-    if (request->struct_size < sizeof *read ||
-        !cellgate_struct_known(request, sizeof *read))
+    if (!cg_given_known(request, CG_FIRST_REQUEST, sizeof *read))
         return cellgate_fail(error, CELLGATE_INVALID,
-                             "struct_size of the request is %zu, not %zu, or "
-                             "it has members that this libcellgate does not "
-                             "know",
-                             request->struct_size, sizeof *read);
+                             "struct_size of the request is %zu, or it has "
+                             "members that this libcellgate does not know",
+                             request->struct_size);
     read->struct_size = sizeof *read;
     cellgate_struct_copy(read, request);
     return cg_request_check_inputs(read, session->model, error);
@@ -110,7 +109,7 @@ cellgate_status cg_session_run(cellgate_session *session,
         status = read_request(session, request, &read, error);
     if (status != CELLGATE_OK)
         return status;
-    if (report != NULL && report->struct_size < sizeof(size_t))
+    if (report != NULL && !cg_given_fillable(report))
         return cellgate_fail(error, CELLGATE_INVALID,
                              "the report's struct_size is not set");
     memset(&call, 0, sizeof call);

@@ -33,6 +33,18 @@ static bool chooses(const cellgate_session *session, const cg_config *config)
            session->candidates[session->primary].device != NULL;
 }
 
+static cellgate_status start_routing(cellgate_session *session,
+                                     const cg_config *config,
+                                     cellgate_error *error)
+{
+    session->learns = config->learn;
+    session->learner = cg_learner_create();
+    if (session->learner == NULL)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "no memory for a session");
+    return cg_router_create(session, &session->router, error);
+}
+
 static cellgate_status session_init(cellgate_session *session,
                                     const cellgate_runtime *runtime,
                                     const cellgate_model *model,
@@ -62,7 +74,7 @@ static cellgate_status session_init(cellgate_session *session,
     if (status == CELLGATE_OK)
         status = cg_session_choose(session, error);
     if (status == CELLGATE_OK && chooses(session, config))
-        status = cg_router_create(session, &session->router, error);
+        status = start_routing(session, config, error);
     return status;
 }
 
@@ -130,6 +142,7 @@ void cellgate_session_destroy(cellgate_session *session)
         leave_behind(session);
         return;
     }
+    cg_learner_destroy(session->learner);
     cg_segment_pool_finish(&session->pool);
     free(session->candidates);
     cg_graph_finish(&session->graph);

@@ -8,6 +8,7 @@
 #ifndef CELLGATE_RUNTIME_SESSION_SESSION_H
 #define CELLGATE_RUNTIME_SESSION_SESSION_H
 
+#include "runtime/schedule/learn.h"
 #include "runtime/schedule/queue.h"
 #include "runtime/session/placement.h"
 #include "runtime/session/route.h"
@@ -43,6 +44,8 @@ struct cellgate_session {
     size_t primary; /* the one taken when the session was created */
     cg_cost_book *book;
     cg_loads *loads;
+    cg_learner *learner; /* with a router */
+    bool learns;         /* what it is told changes what is known */
     cg_queue *queue;        /* NULL: nothing was submitted yet */
     cg_router *router;      /* NULL: every request goes to the primary one */
     cellgate_session *next; /* among those that a hung run keeps from going */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/given.h"
 #include "runtime/session/call.h"
 #include "runtime/session/session.h"
 
@@ -68,10 +69,9 @@ static cellgate_status read_arguments(const cellgate_request *request,
                                       cellgate_error *error)
 {
     *read = (cellgate_submission){ .struct_size = sizeof *read };
-    if (request->struct_size < sizeof *request ||
-        !cellgate_struct_known(request, sizeof *request) ||
-        (options != NULL && (options->struct_size < sizeof(size_t) ||
-                             !cellgate_struct_known(options, sizeof *read))))
+    if (!cg_given_known(request, CG_FIRST_REQUEST, sizeof *request) ||
+        (options != NULL &&
+         !cg_given_known(options, CG_FIRST_ANY, sizeof *read)))
         return cellgate_fail(error, CELLGATE_INVALID,
                              "struct_size of the request or of the submission "
                              "is not set, or they have members that this "
@@ -162,8 +162,7 @@ cellgate_status cellgate_wait(cellgate_ticket *ticket, double seconds,
 
     if (status != CELLGATE_OK)
         return status;
-    if (ticket == NULL ||
-        (report != NULL && report->struct_size < sizeof(size_t)))
+    if (ticket == NULL || (report != NULL && !cg_given_fillable(report)))
         return cellgate_fail(error, CELLGATE_INVALID,
                              "waiting needs a ticket, and the report's "
                              "struct_size");

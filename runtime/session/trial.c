@@ -11,8 +11,7 @@ cellgate_status cg_trial_no_memory(cellgate_error *error)
                          "no memory to try a segment at this shape");
 }
 
-/* ---- Shapes
- * ------------------------------------------------------------------ */
+/* ---- Shapes ------------------------------------------------------------- */
 
 static void set_input_shape(const cg_graph *graph, const cg_segment *segment,
                             int64_t batch, int64_t steps, cg_shape *shapes)
@@ -76,8 +75,7 @@ int64_t cg_trial_bytes(const cg_segment_pool *pool, const cg_segment *segment,
     return bytes;
 }
 
-/* ---- Inputs
- * ------------------------------------------------------------------- */
+/* ---- Inputs ------------------------------------------------------------- */
 
 /* Park and Miller's generator (1988). */
 static uint32_t next(uint32_t *seed)
@@ -146,8 +144,7 @@ static cellgate_status allocate(cg_trial *trial, bool ragged,
     return CELLGATE_OK;
 }
 
-/* ---- The run
- * ------------------------------------------------------------------ */
+/* ---- The run ------------------------------------------------------------ */
 
 static void set_sequence(const cg_trial *trial, cellgate_sequence *sequence,
                          int32_t value, void *data, int64_t steps)

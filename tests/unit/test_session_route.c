@@ -326,6 +326,89 @@ static void a_failing_device_is_followed_by_the_next_best(void **state)
     end(&with);
 }
 
+/* ---- Learning in service ------------------------------------------------ */
+
+static void serve(set_up *with, int64_t batch, int count)
+{
+    uint64_t random = 5;
+    rig_request request;
+
+    rig_request_init(&request, with->session, with->model, batch, 5, 0,
+                     &random);
+    for (int at = 0; at < count; at++)
+        rig_run(with->session, &request, NULL);
+    rig_request_finish(&request);
+}
+
+/* The card is said to take a nanosecond and takes a thousand times that: one
+   window of requests is enough to see it. */
+static void a_false_promise_is_found_out(void **state)
+{
+    cellgate_service service = { .struct_size = sizeof service };
+    set_up with;
+
+    (void)state;
+    begin(&with, two_devices, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 2e-9, 2e-9);
+    cost_rig_set(with.session, "card", "any", 1e-9, 1e-9);
+    serve(&with, 64, CG_LEARN_WINDOW - 1);
+    assert_int_equal(cellgate_session_service(with.session, &service),
+                     CELLGATE_OK);
+    assert_int_equal(service.learned, 0);
+    expect(&with, 64, "card", "2.0 times ahead of cpu t1");
+    expect(&with, 64, "cpu", "measured: 0 us predicted (exact");
+    assert_int_equal(cellgate_session_service(with.session, &service),
+                     CELLGATE_OK);
+    assert_int_equal(service.learned, 1);
+    assert_int_equal(service.requests, CG_LEARN_WINDOW + 1);
+    assert_int_equal(service.judged, service.requests);
+    assert_true(service.regret > 0 && service.regret < service.seconds);
+    end(&with);
+}
+
+static void nothing_is_learned_where_that_is_not_wanted(void **state)
+{
+    cellgate_service service = { .struct_size = sizeof service };
+    char config[512];
+    set_up with;
+
+    (void)state;
+    snprintf(config, sizeof config, "[scheduler]\nlearn = no\n%s", two_devices);
+    begin(&with, config, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 2e-9, 2e-9);
+    cost_rig_set(with.session, "card", "any", 1e-9, 1e-9);
+    serve(&with, 64, 2 * CG_LEARN_WINDOW);
+    expect(&with, 64, "card", "2.0 times ahead of cpu t1");
+    assert_int_equal(cellgate_session_service(with.session, &service),
+                     CELLGATE_OK);
+    assert_int_equal(service.learned, 0);
+    end(&with);
+}
+
+/* Another's work on the card is no reason to think it slow. */
+static void what_shares_its_device_says_nothing(void **state)
+{
+    cellgate_service service = { .struct_size = sizeof service };
+    cg_hold hold;
+    cg_load *card;
+    set_up with;
+
+    (void)state;
+    begin(&with, two_devices, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 2e-9, 2e-9);
+    cost_rig_set(with.session, "card", "any", 1e-9, 1e-9);
+    card = load_of(&with, "card");
+    cg_load_begin(card, 1, 10, &hold);
+    serve(&with, 64, 2 * CG_LEARN_WINDOW);
+    (void)cg_load_end(card, &hold);
+    assert_int_equal(cellgate_session_service(with.session, &service),
+                     CELLGATE_OK);
+    assert_int_equal(service.requests, 2 * CG_LEARN_WINDOW);
+    assert_int_equal(service.learned, 0);
+    assert_int_equal(service.judged, 0);
+    end(&with);
+}
+
 /* ---- Threads ------------------------------------------------------------ */
 
 static void *ask_for_many_shapes(void *argument)
@@ -381,6 +464,9 @@ int main(void)
         cmocka_unit_test(a_class_is_not_all_of_one_kind),
         cmocka_unit_test(a_busy_device_is_passed_over),
         cmocka_unit_test(a_failing_device_is_followed_by_the_next_best),
+        cmocka_unit_test(a_false_promise_is_found_out),
+        cmocka_unit_test(nothing_is_learned_where_that_is_not_wanted),
+        cmocka_unit_test(what_shares_its_device_says_nothing),
         cmocka_unit_test(threads_ask_while_others_measure),
     };
 

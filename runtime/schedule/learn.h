@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What requests in service say about costs. Their times are collected in
+ * windows, one for each thing that runs at a shape; a full window is summed up
+ * and begun anew, so that what is known follows a device that changes, and no
+ * old time lingers.
+ *
+ * Any thread. Nothing waits: a time whose window is in use is dropped, and one
+ * whose place another thing has takes it over.
+ */
+#ifndef CELLGATE_RUNTIME_SCHEDULE_LEARN_H
+#define CELLGATE_RUNTIME_SCHEDULE_LEARN_H
+
+#include "runtime/cost/surface.h"
+
+/* Times in a full window. */
+#define CG_LEARN_WINDOW 31u
+
+typedef struct cg_learner cg_learner;
+
+cg_learner *cg_learner_create(void);          /* NULL: no memory */
+void cg_learner_destroy(cg_learner *learner); /* NULL is allowed */
+
+/* A run of `of`, which is compared and not looked at, with nothing else on its
+   resource. True: its window is full; *seen is what it says. */
+bool cg_learner_note(cg_learner *learner, const void *of,
+                     const cg_cost_shape *shape, double seconds,
+                     cg_summary *seen);
+
+/* Whether what was seen differs from what was expected by more than the margin
+   and by more than the noise (95%): of both where the shape was measured, of
+   what was seen where the estimate is from elsewhere. Not where nothing was
+   expected. */
+bool cg_lesson_counts(const cg_cost *expected, const cg_summary *seen,
+                      double margin);
+
+/* ---- The service --------------------------------------------------------- */
+
+/* What became of the requests that were routed by measured costs. */
+typedef struct cg_service {
+    uint64_t requests;
+    uint64_t elsewhere; /* of these, not on the best device, which was busy */
+    uint64_t failed_over;
+    uint64_t judged; /* that were alone, and whose second best is known */
+    double seconds;  /* that these took on devices */
+    double regret;   /* of these, what the second best would have saved */
+    uint64_t learned;
+} cg_service;
+
+/* One request; `seconds` on devices, and what the best of its other ways was
+   predicted to take, or infinity. Not judged where `alone` is false. */
+void cg_learner_judge(cg_learner *learner, double seconds, double rival,
+                      bool alone);
+void cg_learner_count(cg_learner *learner, bool elsewhere, bool failed_over);
+void cg_learner_learned(cg_learner *learner);
+void cg_learner_service(cg_learner *learner, cg_service *service);
+
+#endif

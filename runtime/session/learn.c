@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What requests in service say about costs, and about the choice. */
+#include "config.h"
+
+#include <math.h>
+
+#include "runtime/given.h"
+#include "runtime/session/call.h"
+#include "runtime/session/session.h"
+
+/* ---- Costs -------------------------------------------------------------- */
+
+static void correct(cellgate_session *session, const cg_segment *segment,
+                    const cg_cost_shape *shape, const cg_summary *seen)
+{
+    const cg_cost_point point = { *shape, *seen };
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cg_cost_candidate candidate;
+    cg_regime regime;
+    cg_policy policy;
+    cg_cost expected;
+    cellgate_status status = cg_segment_candidate(segment, &candidate, &error);
+
+    cg_route_settings(session, &regime, &policy);
+    if (status == CELLGATE_OK)
+        status =
+            cg_cost_book_predict(session->book, &candidate, segment->structure,
+                                 regime, shape, &expected, &error);
+    if (status != CELLGATE_OK ||
+        !cg_lesson_counts(&expected, seen, policy.margin))
+        return;
+    cg_learner_learned(session->learner);
+    cg_log_line(cg_device_table_log(session->table), CELLGATE_LOG_INFO,
+                "%s %s takes %.0f us for %s at batch %lld, %lld steps, where "
+                "%.0f us were predicted",
+                cg_device_name(segment->engine->device), segment->variant.name,
+                seen->median * 1e6, segment->names, (long long)shape->batch,
+                (long long)shape->steps, expected.seconds * 1e6);
+    status = cg_cost_book_put(session->book, &candidate, segment->structure,
+                              regime, &point, &error);
+    if (status != CELLGATE_OK)
+        cg_log_line(cg_device_table_log(session->table), CELLGATE_LOG_WARNING,
+                    "what was learned is not kept: %s", error.text);
+}
+
+static void learn(cellgate_session *session, const cg_lesson *lesson)
+{
+    cg_summary seen;
+
+    if (cg_learner_note(session->learner, lesson->segment, &lesson->shape,
+                        lesson->seconds, &seen))
+        correct(session, lesson->segment, &lesson->shape, &seen);
+}
+
+/* ---- The choice --------------------------------------------------------- */
+
+/* What the best of the ways that were not taken is predicted to take. */
+static double rival_seconds(const cg_call *call)
+{
+    double best = HUGE_VAL;
+
+    for (size_t at = 0; at < call->pin.way_count; at++)
+        if (&call->pin.ways[at] != call->way)
+            best = fmin(best, (double)call->pin.ways[at].seconds);
+    return best;
+}
+
+void cg_call_learn(const cg_call *call, cellgate_session *session, bool alone,
+                   bool failed_over)
+{
+    cg_learner_count(session->learner, call->way != &call->pin.ways[0],
+                     failed_over);
+    cg_learner_judge(session->learner, call->times.device, rival_seconds(call),
+                     alone);
+    for (size_t at = 0; session->learns && alone && at < call->lesson_count;
+         at++)
+        learn(session, &call->lessons[at]);
+}
+
+cellgate_status cellgate_session_service(const cellgate_session *session,
+                                         cellgate_service *service)
+{
+    cellgate_service filled = { .struct_size = sizeof filled };
+    cg_service read = { .requests = 0 };
+
+    if (session == NULL || !cg_given_fillable(service))
+        return CELLGATE_INVALID;
+    if (session->learner != NULL)
+        cg_learner_service(session->learner, &read);
+    filled.requests = read.requests;
+    filled.elsewhere = read.elsewhere;
+    filled.failed_over = read.failed_over;
+    filled.learned = read.learned;
+    filled.judged = read.judged;
+    filled.seconds = read.seconds;
+    filled.regret = read.regret;
+    cellgate_struct_copy(service, &filled);
+    return CELLGATE_OK;
+}
