@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +11,8 @@
 #include "cli/command.h"
 #include "cli/generate.h"
 #include "cli/request.h"
+
+#define NOT_GIVEN INT_MIN /* of a number for which 0 says something */
 
 typedef struct generate_options {
     char **inputs, **lengths, **initial, **carried;
@@ -76,11 +80,29 @@ static void fill_request(generate_state *state, const generate_options *options)
         .max_length = options->max_length,
         .results = options->results,
         .beam_width = options->beam,
-        .length_penalty = options->penalty,
-        .temperature = options->temperature,
-        .top_k = options->top_k,
-        .seed = (uint64_t)options->seed,
+        .length_penalty = isnan(options->penalty) ? 0 : options->penalty,
+        .temperature = isnan(options->temperature) ? 1 : options->temperature,
+        .top_k = options->top_k == NOT_GIVEN ? 0 : options->top_k,
+        .seed = options->seed == NOT_GIVEN ? 0 : (uint64_t)options->seed,
     };
+}
+
+/* More words than the model has are none of its concern. */
+static cellgate_status check_words(const generate_state *state,
+                                   const generate_options *options,
+                                   cellgate_error *error)
+{
+    cellgate_generator_info info = { .struct_size = sizeof info };
+
+    cellgate_generator_describe(state->generator, &info);
+    if (options->vocabulary == NULL ||
+        (uint64_t)info.words <= state->words.count)
+        return CELLGATE_OK;
+    return cli_error(error, CELLGATE_INVALID,
+                     "%s has %zu lines, but the model scores %" PRId64
+                     " ids: a word a line is expected, in the order of the ids "
+                     "from 0",
+                     options->vocabulary, state->words.count, info.words);
 }
 
 static cellgate_status generate_all(generate_state *state,
@@ -99,6 +121,8 @@ static cellgate_status generate_all(generate_state *state,
         status = cli_words_read(&state->words, options->vocabulary, error);
     if (status == CELLGATE_OK)
         status = make_generator(state, shared, options, error);
+    if (status == CELLGATE_OK)
+        status = check_words(state, options, error);
     if (status == CELLGATE_OK)
         status = cli_brought_init(
             &state->brought, state->generator, options->inputs,
@@ -167,6 +191,13 @@ static int check_options(const generate_options *options)
     if (options->beam < 0 || (options->beam > 0 && options->sample))
         return cli_report(CLI_USAGE, "--beam takes a number from 1 up, and "
                                      "does not go with --sample");
+    if (options->beam == 0 && !isnan(options->penalty))
+        return cli_report(CLI_USAGE, "--length-penalty goes with --beam");
+    if (!options->sample &&
+        (!isnan(options->temperature) || options->top_k != NOT_GIVEN ||
+         options->seed != NOT_GIVEN))
+        return cli_report(CLI_USAGE, "--temperature, --top-k and --seed go "
+                                     "with --sample");
     if (options->prompt_lengths != NULL && options->prompt == NULL)
         return cli_report(CLI_USAGE, "--prompt-lengths goes with --prompt");
     return CLI_OK;
@@ -224,7 +255,12 @@ static void generate_options_finish(generate_options *options)
 static int generate_main(const cli_command *command, int argc,
                          const char **argv)
 {
-    generate_options options = { .start = -1, .stop = -1, .temperature = 1 };
+    generate_options options = { .start = -1,
+                                 .stop = -1,
+                                 .penalty = (double)NAN,
+                                 .temperature = (double)NAN,
+                                 .top_k = NOT_GIVEN,
+                                 .seed = NOT_GIVEN };
     struct poptOption table[] = {
         { "input", 'i', POPT_ARG_ARGV, &options.inputs, 0,
           "an input of the encoder; repeat for several inputs",

@@ -49,6 +49,11 @@ cellgate_status cli_words_read(cli_words *words, const char *path,
     status = read_text(path, &words->text, &size, error);
     if (status != CELLGATE_OK)
         return status;
+    if (memchr(words->text, '\0', size) != NULL)
+        return cli_error(error, CELLGATE_BAD_FILE,
+                         "%s: this is no text: a word a line is expected, in "
+                         "the order of the ids from 0",
+                         path);
     for (at = 0; at < size; at++)
         lines += words->text[at] == '\n';
     words->words = calloc(lines, sizeof *words->words);

@@ -27,6 +27,12 @@ extern "C" {
  *   A language model: one input, ids [batch][steps], and scores for each step
  *   or for the last one. The same, without an encoder.
  *
+ *   Where the file of such a model fixes the steps, Input((40,)), sequences end
+ *   there: a request that would read more ids is INVALID, and a model that then
+ *   scores what comes behind the last step alone is UNSUPPORTED, unless it masks
+ *   padding: it was made for windows that slide, which nothing here does. Layers
+ *   that are stateful carry their state on, and have no such end.
+ *
  *   An encoder and a decoder as two models: the decoder's inputs are one step's
  *   ids and its states, its outputs scores and new states.
  *

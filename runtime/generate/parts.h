@@ -34,6 +34,7 @@ typedef struct cg_parts {
     int64_t words; /* ids that have a score */
     int64_t known; /* ids that the step can read: 0 to known - 1 */
     bool probabilities; /* the scores come out of a softmax */
+    int64_t window;     /* ids that a sequence can read at most; 0: any */
 } cg_parts;
 
 /* Takes parts that are all zeros. */

@@ -416,6 +416,60 @@ static cellgate_status allocate(cg_splitting *split, cellgate_error *error)
     return CELLGATE_OK;
 }
 
+/* ---- Fixed steps -----------------------------------------------------------
+ */
+
+static bool carries_from_call_to_call(const cellgate_model *model)
+{
+    for (size_t n = 0; n < model->node_count; n++) {
+        const cg_node *node = &model->nodes[n];
+
+        if ((node->kind == CG_LSTM && node->as.lstm.stateful) ||
+            (cg_node_state_kinds(node) == 1 && node->as.recurrent.stateful))
+            return true;
+    }
+    return false;
+}
+
+/* Zeros before a text are as if they were not there. */
+static bool masks_ids(const cellgate_model *model, int32_t ids)
+{
+    for (size_t n = 0; n < model->node_count; n++)
+        if (model->nodes[n].kind == CG_NONZERO &&
+            model->nodes[n].inputs[0] == ids)
+            return true;
+    return false;
+}
+
+/*
+ * What reads a fixed number of ids in the file cannot read more: Keras refuses
+ * it too. Where it scores what comes behind all of them alone, it has never
+ * seen fewer, unless padding is masked.
+ */
+static cellgate_status find_window(cg_splitting *split, cellgate_error *error)
+{
+    const cellgate_model *whole = split->whole;
+    const int32_t ids = whole->inputs[split->token].value;
+    const int64_t steps = whole->values[ids].shape[1];
+
+    if (whole->values[ids].rank < 2 || steps <= 1 ||
+        carries_from_call_to_call(whole))
+        return CELLGATE_OK;
+    split->parts->window = steps;
+    if (whole->values[split->scores].rank == 3 || masks_ids(whole, ids))
+        return CELLGATE_OK;
+    return cellgate_fail(
+        error, CELLGATE_UNSUPPORTED,
+        "the model's file fixes input '%s' at %lld steps, and '%s' scores what "
+        "comes behind all of them: it looks at windows of %lld ids, where "
+        "generating reads each id once and carries the state; if it was "
+        "trained "
+        "on texts from their beginning, build it with Input((None,)) and the "
+        "same weights",
+        whole->values[ids].name, (long long)steps,
+        whole->values[split->scores].name, (long long)steps);
+}
+
 cellgate_status cg_split(const cellgate_model *model, const char *token,
                          const char *scores, cg_parts *parts,
                          cellgate_error *error)
@@ -437,6 +491,8 @@ cellgate_status cg_split(const cellgate_model *model, const char *token,
         status = build_step(&split, error);
     if (status == CELLGATE_OK)
         status = cg_parts_describe(parts, error);
+    if (status == CELLGATE_OK)
+        status = find_window(&split, error);
     cg_part_end(&split.encoder);
     cg_part_end(&split.step);
     free(split.encoded);

@@ -271,6 +271,25 @@ static cellgate_status read_prompt(cg_task *task, int64_t known,
     return status;
 }
 
+/* The last id of a result is not read. */
+static cellgate_status check_window(const cg_task *task, int64_t window,
+                                    cellgate_error *error)
+{
+    const int64_t most = task->request.max_length;
+
+    for (int64_t row = 0; window > 0 && row < task->batch; row++)
+        if (task->lengths[row] + most - 1 > window)
+            return cellgate_fail(
+                error, CELLGATE_INVALID,
+                "row %lld begins with %lld ids and has a max_length of %lld, "
+                "and the model's file fixes its input at %lld steps: no more "
+                "ids can be read; lower max_length, or build the model with "
+                "Input((None,)) and the same weights",
+                (long long)row, (long long)task->lengths[row], (long long)most,
+                (long long)window);
+    return CELLGATE_OK;
+}
+
 /* ---- All of it
  * ------------------------------------------------------------------ */
 
@@ -299,6 +318,8 @@ cellgate_status cg_task_init(cg_task *task, const cellgate_generator *generator,
         status = find_batch(task, error);
     if (status == CELLGATE_OK)
         status = read_prompt(task, generator->parts.known, error);
+    if (status == CELLGATE_OK)
+        status = check_window(task, generator->parts.window, error);
     task->width = task->request.mode == CELLGATE_BEAM ? task->request.beam_width
                                                       : task->request.results;
     return status;

@@ -55,6 +55,30 @@ cmp -s "$work/first" "$work/sample.3" && pass || fail "a seed gives two results"
 sample 4
 cmp -s "$work/first" "$work/sample.4" && fail "seeds do not matter" || pass
 
+# Options of another way to choose, and what is no list of the words.
+generate() { # OPTION...
+  cellgate generate "$folder/translation.keras" --config "$ini" \
+    --input "$source" --start 1 --stop 2 --max-length 3 "$@"
+}
+expect 2 generate --temperature 0.5
+says stderr "go with --sample"
+expect 2 generate --beam 2 --seed 0
+says stderr "go with --sample"
+expect 2 generate --top-k 5
+expect 2 generate --sample --length-penalty 0
+says stderr "goes with --beam"
+expect 4 generate --vocabulary "$folder/translation.keras"
+says stderr "this is no text"
+head -n 9999 "$folder/target.txt" >"$work/short.txt"
+expect 2 generate --vocabulary "$work/short.txt"
+says stderr "has 9999 lines, but the model scores 10000 ids"
+
+# Six steps are in the file, so six ids can be read.
+fixed=$top/tests/fixtures/tf_keras/embedding_mask.h5
+expect 0 cellgate generate "$fixed" --config "$ini" --start 1 --max-length 6
+expect 2 cellgate generate "$fixed" --config "$ini" --start 1 --max-length 7
+says stderr "fixes its input at 6 steps"
+
 # What cannot be: exit codes.
 expect 2 cellgate generate "$folder/translation.keras" --config "$ini" \
   --input "$source" --start 1 --stop 2

@@ -351,6 +351,58 @@ static void names_and_ambiguities_are_told(void **state)
     expect_refused(model, NULL, NULL, CELLGATE_UNSUPPORTED, "takes ids", "'x'");
 }
 
+/* A language model over `steps` ids; `masked`: it leaves out padding. */
+static cellgate_model *language(int64_t steps, bool newest, bool masked)
+{
+    cellgate_model *model = graph_create();
+    const int32_t ids = graph_input(model, "ids", CELLGATE_I32, steps, 0);
+    layer lstm = layer_on(embedded(model, "look_up", ids));
+
+    if (masked) {
+        lstm.mask = graph_value(model, "mask", CELLGATE_U8);
+        graph_node(model, "nonzero", (cg_node){ .kind = CG_NONZERO }, ids,
+                   lstm.mask);
+    }
+    add_layer(model, "lstm", &lstm);
+    graph_output(model,
+                 add_scores(model, newest ? lstm.last : lstm.sequence, true));
+    graph_finish(model);
+    return model;
+}
+
+static int64_t window_of(cellgate_model *model)
+{
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cg_parts parts;
+    int64_t window;
+
+    if (cg_split(model, NULL, NULL, &parts, &error) != CELLGATE_OK)
+        fail_msg("%s", error.text);
+    window = parts.window;
+    cg_parts_finish(&parts);
+    cellgate_model_destroy(model);
+    return window;
+}
+
+/* Keras refuses more steps than the file says, and pads fewer. */
+static void fixed_steps_end_a_sequence(void **state)
+{
+    cellgate_model *stateful = language(5, true, false);
+
+    (void)state;
+    assert_int_equal(window_of(language(CG_UNKNOWN, false, false)), 0);
+    assert_int_equal(window_of(language(CG_UNKNOWN, true, false)), 0);
+    assert_int_equal(window_of(language(1, false, false)), 0);
+    assert_int_equal(window_of(language(5, false, false)), 5);
+    assert_int_equal(window_of(language(5, true, true)), 5);
+    expect_refused(language(5, true, false), NULL, NULL, CELLGATE_UNSUPPORTED,
+                   "input 'ids' at 5 steps", "'scores' scores");
+    for (size_t n = 0; n < stateful->node_count; n++)
+        if (stateful->nodes[n].kind == CG_LSTM)
+            stateful->nodes[n].as.lstm.stateful = true;
+    assert_int_equal(window_of(stateful), 0);
+}
+
 /* ---- Two models
  * ---------------------------------------------------------------- */
 
@@ -521,6 +573,7 @@ int main(void)
         cmocka_unit_test(steps_of_both_sides_are_not_joined),
         cmocka_unit_test(all_steps_and_the_newest_are_not_joined),
         cmocka_unit_test(names_and_ambiguities_are_told),
+        cmocka_unit_test(fixed_steps_end_a_sequence),
         cmocka_unit_test(two_models_are_paired_in_order),
         cmocka_unit_test(two_models_are_paired_by_name),
         cmocka_unit_test(pairs_that_do_not_fit_are_refused),
