@@ -20,6 +20,24 @@ void cg_segment_pool_finish(cg_segment_pool *pool)
     pthread_mutex_destroy(&pool->mutex);
 }
 
+void cg_segment_pool_leave(cg_segment_pool *pool, cg_remnant *remnant)
+{
+    pthread_mutex_lock(&pool->mutex);
+    remnant->next = pool->remnants;
+    pool->remnants = remnant;
+    pthread_mutex_unlock(&pool->mutex);
+}
+
+bool cg_segment_pool_has_remnants(cg_segment_pool *pool)
+{
+    bool has;
+
+    pthread_mutex_lock(&pool->mutex);
+    has = pool->remnants != NULL;
+    pthread_mutex_unlock(&pool->mutex);
+    return has;
+}
+
 /* ---- Segments ------------------------------------------------------------ */
 
 static bool same_chain(const cg_segment *segment, const cg_engine *engine,

@@ -134,6 +134,11 @@ void cellgate_session_destroy(cellgate_session *session)
     if (session == NULL || cg_process_check(NULL) != CELLGATE_OK)
         return;
     cg_queue_destroy(session->queue);
+    /* A measurement hangs: freeing more of its device may hang as well. */
+    if (cg_segment_pool_has_remnants(&session->pool)) {
+        leave_behind(session);
+        return;
+    }
     freed = cg_router_destroy(session->router);
     for (size_t at = 0; at < session->candidate_count; at++)
         freed =

@@ -198,8 +198,10 @@ static cellgate_status make_plan(cg_trial *trial, cellgate_error *error)
 {
     const cg_engine *engine = trial->segment->engine;
     const cellgate_shape shape = { sizeof shape, trial->batch, trial->steps };
-    cellgate_status status = cg_segment_fits(trial->segment, &shape, error);
+    cellgate_status status = cg_device_usable(engine->device, error);
 
+    if (status == CELLGATE_OK)
+        status = cg_segment_fits(trial->segment, &shape, error);
     if (status == CELLGATE_OK)
         status = cg_segment_pool_prepare(trial->pool, trial->segment, error);
     if (status == CELLGATE_OK)
@@ -243,10 +245,20 @@ cellgate_status cg_trial_create(cg_segment_pool *pool, cg_segment *segment,
     return CELLGATE_OK;
 }
 
+static bool hangs(const cg_trial *trial)
+{
+    return cg_device_usable(trial->segment->engine->device, NULL) ==
+           CELLGATE_TIMEOUT;
+}
+
 void cg_trial_destroy(cg_trial *trial)
 {
-    if (trial == NULL || trial->abandoned)
+    if (trial == NULL)
         return;
+    if (trial->abandoned || (trial->plan != NULL && hangs(trial))) {
+        cg_segment_pool_leave(trial->pool, &trial->remnant);
+        return;
+    }
     cg_worker_destroy(trial->worker);
     if (trial->plan != NULL)
         trial->segment->engine->ops->plan_destroy(trial->plan);
@@ -288,7 +300,10 @@ cellgate_status cg_trial_run(void *argument, cellgate_error *error)
     cg_device *device = trial->segment->engine->device;
     const uint32_t threads = trial->segment->variant.threads;
     bool ended = true;
+    cellgate_status status = cg_device_usable(device, error);
 
+    if (status != CELLGATE_OK)
+        return status;
     cg_device_threads_acquire(device, threads);
     if (trial->worker != NULL)
         ended = cg_worker_run(trial->worker, fly, trial, trial->watchdog);

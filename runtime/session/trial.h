@@ -22,11 +22,13 @@ cellgate_status cg_trial_create(cg_segment_pool *pool, cg_segment *segment,
                                 int64_t batch, int64_t steps, bool ragged,
                                 double watchdog, cg_trial **trial,
                                 cellgate_error *error);
-/* NULL is allowed. What a run that hangs still uses stays. */
+/* NULL is allowed. What is of a device on which a run hangs is left behind in
+   the pool: freeing it may hang as well. */
 void cg_trial_destroy(cg_trial *trial);
 
-/* One run; a cg_subject's function, its context is the trial. TIMEOUT: the
-   device is out of service now. */
+/* One run; a cg_subject's function, its context is the trial. TIMEOUT: it
+   hangs, and the device is out of service now. Nothing runs on a device that
+   is. */
 cellgate_status cg_trial_run(void *trial, cellgate_error *error);
 
 /*

@@ -7,6 +7,7 @@
 #include "runtime/session/worker.h"
 
 struct cg_trial {
+    cg_remnant remnant; /* in the pool's list, once it is left behind */
     cg_segment_pool *pool;
     cg_segment *segment;
     int64_t batch, steps;
@@ -18,7 +19,7 @@ struct cg_trial {
     int32_t *lengths; /* NULL: all full */
     cellgate_plan *plan;
     cg_worker *worker; /* NULL: runs are made on the caller */
-    bool abandoned;    /* a run hangs: it, and all that it uses, stays */
+    bool abandoned;    /* a run hangs */
     cellgate_segment_run run;
     cellgate_status status;
     cellgate_error error;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "runtime/cost/clock.h"
 #include "tests/unit/scratch_folder.h"
 #include "tests/unit/session_rig.h"
 
@@ -242,6 +243,27 @@ static void wrong_results_are_never_chosen(void **state)
     end(&with);
 }
 
+/* A run that hangs goes on using the model, the weights and the device when the
+   calibration, the session and the runtime are long gone. */
+static void a_hung_run_is_left_behind(void **state)
+{
+    set_up with;
+
+    (void)state;
+    begin(&with, "hung",
+          "[device stuck]\nplugin = remote\nindex = 1\nhang_at = 5\n"
+          "hang_for = 1\n[scheduler]\nwatchdog = 300ms\n");
+    with.options.seconds = 1;
+    with.options.batch_most = with.options.steps_most = 1;
+    calibrate(&with);
+    assert_true(rig_logged(CELLGATE_LOG_WARNING, "a run did not end within"));
+    assert_true(with.result.samples > 0);
+    assert_false(chosen_at(&with, 1, 1, "stuck"));
+    end(&with);
+    /* The hung run ends, and finds all that it uses in its place. */
+    cg_real_clock.sleep(cg_real_clock.context, 1.2);
+}
+
 /* ---- Stopping ------------------------------------------------------------ */
 
 typedef struct stopping {
@@ -308,6 +330,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_is_found_and_kept),
         cmocka_unit_test(wrong_results_are_never_chosen),
+        cmocka_unit_test(a_hung_run_is_left_behind),
         cmocka_unit_test(a_stop_keeps_what_was_measured),
         cmocka_unit_test(what_cannot_be_asked_for),
     };
