@@ -34,17 +34,17 @@ char *cg_stores_user_path(const cg_config *config)
     return path;
 }
 
-static void log_notes(const cg_device_table *table, const cg_cost_store *store)
+/* The table outlives the book: whoever holds a book holds its table, too. */
+static void log_complaint(void *context, const char *text)
 {
-    const char *note;
+    const cg_device_table *table = context;
 
-    for (size_t at = 0; (note = cg_cost_store_note(store, at)) != NULL; at++)
-        cg_log_line(cg_device_table_log(table), CELLGATE_LOG_WARNING,
-                    "calibration: %s", note);
+    cg_log_line(cg_device_table_log(table), CELLGATE_LOG_WARNING,
+                "calibration: %s", text);
 }
 
-cellgate_status cg_stores_open(const cg_device_table *table,
-                               cg_cost_book **book, cellgate_error *error)
+cellgate_status cg_stores_open(cg_device_table *table, cg_cost_book **book,
+                               cellgate_error *error)
 {
     const cg_config *config = cg_device_table_config(table);
     char *user = cg_stores_user_path(config);
@@ -55,8 +55,7 @@ cellgate_status cg_stores_open(const cg_device_table *table,
     free(user);
     if (status != CELLGATE_OK)
         return status;
-    log_notes(table, store);
-    return cg_cost_book_create(store, book, error);
+    return cg_cost_book_create(store, log_complaint, table, book, error);
 }
 
 /* ---- As text -------------------------------------------------------------

@@ -12,8 +12,8 @@
  * SYSCONFDIR/cellgate/costs. In a setuid or setgid program the environment
  * plays no part, and nothing is kept. What is wrong with a file is logged.
  */
-cellgate_status cg_stores_open(const cg_device_table *table,
-                               cg_cost_book **book, cellgate_error *error);
+cellgate_status cg_stores_open(cg_device_table *table, cg_cost_book **book,
+                               cellgate_error *error);
 
 /* The user's file; NULL: there is none. malloc'ed. */
 char *cg_stores_user_path(const cg_config *config);

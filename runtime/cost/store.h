@@ -11,10 +11,11 @@
  *
  * FAULTS. Each write is one transaction: a process killed at any moment leaves
  * the file as it was before or after. Several processes may read and write; a
- * writer waits for the others up to a few seconds. A user's file that is no
- * database, or is damaged, is put aside ("PATH.damaged") and a new one is
- * begun; one that this version cannot read is left alone and not used. A file
- * that cannot be written is read. The notes say so (cg_cost_store_note()).
+ * writer waits for the others up to a few seconds, a reader a fraction of one.
+ * A user's file that is no database, or is damaged, is put aside
+ * ("PATH.damaged") and a new one is begun; one that this version cannot read is
+ * left alone and not used. A file that cannot be written is read. The notes say
+ * so (cg_cost_store_note()).
  *
  * One thread at a time a store.
  */

@@ -16,8 +16,10 @@
 /* Kept in the file's header: who wrote it, and how its tables are laid out. */
 #define APPLICATION 0x43476163 /* "CGac" */
 #define LAYOUT 1
-/* How long a writer waits for another one, in milliseconds. */
+/* How long it waits for a writer, in milliseconds: whoever writes or opens a
+   file, and whoever reads, which may be for a request. */
 #define PATIENCE 5000
+#define READERS_PATIENCE 200
 
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS candidate (id INTEGER PRIMARY KEY,"
@@ -132,6 +134,25 @@ bool cg_cost_store_execute(sqlite3 *file, const char *text)
     return sqlite3_exec(file, text, NULL, NULL, NULL) == SQLITE_OK;
 }
 
+bool cg_cost_store_begin(sqlite3 *file)
+{
+    sqlite3_busy_timeout(file, PATIENCE);
+    return cg_cost_store_execute(file, "BEGIN IMMEDIATE");
+}
+
+cellgate_status cg_cost_store_settle(sqlite3 *file, bool done,
+                                     const char *doing, cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+
+    if (!done || !cg_cost_store_execute(file, "COMMIT")) {
+        status = cg_cost_store_fail(file, doing, error);
+        (void)cg_cost_store_execute(file, "ROLLBACK");
+    }
+    sqlite3_busy_timeout(file, READERS_PATIENCE);
+    return status;
+}
+
 /* In one transaction, so that a file has all of its tables or none. */
 static bool make_tables(sqlite3 *file)
 {
@@ -231,8 +252,10 @@ static sqlite3 *accept(cg_cost_store *store, sqlite3 *file, const char *path,
     if (found == FRESH && sqlite3_db_readonly(file, "main") == 0 &&
         !make_tables(file))
         found = UNREADABLE;
-    if (found == USABLE || found == FRESH)
+    if (found == USABLE || found == FRESH) {
+        sqlite3_busy_timeout(file, READERS_PATIENCE);
         return file;
+    }
     if (found == FOREIGN)
         cg_cost_store_add_note(store,
                                "%s was written by another program or a later "

@@ -39,6 +39,13 @@ void cg_cost_store_make_file(cg_cost_store *store);
 
 bool cg_cost_store_execute(sqlite3 *file, const char *text);
 
+/* A transaction that writes: waits for other writers, and readers meanwhile. */
+bool cg_cost_store_begin(sqlite3 *file);
+/* Ends it: commits it, or, where it was not `done` or cannot be, undoes it and
+   says why. */
+cellgate_status cg_cost_store_settle(sqlite3 *file, bool done,
+                                     const char *doing, cellgate_error *error);
+
 /* Fills *error from what SQLite says: NO_MEMORY, BUSY or IO. */
 cellgate_status cg_cost_store_fail(sqlite3 *file, const char *doing,
                                    cellgate_error *error);
@@ -74,9 +81,5 @@ bool cg_cost_store_name_both(sqlite3 *file, const cg_cost_candidate *candidate,
 bool cg_cost_store_put_point(sqlite3 *file, const cg_cost_candidate *candidate,
                              const char *structure, cg_regime regime,
                              const cg_cost_point *point);
-/* Ends the transaction: commits it, or, where it was not `done` or cannot be,
-   undoes it and says why. */
-cellgate_status cg_cost_store_settle(sqlite3 *file, bool done,
-                                     const char *doing, cellgate_error *error);
 
 #endif

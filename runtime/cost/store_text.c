@@ -254,11 +254,11 @@ cellgate_status cg_cost_store_import(cg_cost_store *store, FILE *stream,
         return status;
     cg_cost_store_make_file(store);
     file = store->user;
-    if (!cg_cost_store_execute(file, "BEGIN IMMEDIATE"))
-        return cg_cost_store_fail(file, "importing", error);
+    if (!cg_cost_store_begin(file))
+        return cg_cost_store_settle(file, false, "importing", error);
     status = take_rows(file, stream, name, &count, error);
     if (status != CELLGATE_OK) {
-        (void)cg_cost_store_execute(file, "ROLLBACK");
+        (void)cg_cost_store_settle(file, false, "importing", NULL);
         return status;
     }
     status = cg_cost_store_settle(file, true, "importing", error);

@@ -65,19 +65,6 @@ bool cg_cost_store_put_point(sqlite3 *file, const cg_cost_candidate *candidate,
     return cg_cost_store_finish(put);
 }
 
-/* Ends a transaction one way or the other. */
-cellgate_status cg_cost_store_settle(sqlite3 *file, bool done,
-                                     const char *doing, cellgate_error *error)
-{
-    cellgate_status status;
-
-    if (done && cg_cost_store_execute(file, "COMMIT"))
-        return CELLGATE_OK;
-    status = cg_cost_store_fail(file, doing, error);
-    (void)cg_cost_store_execute(file, "ROLLBACK");
-    return status;
-}
-
 cellgate_status cg_cost_store_put(cg_cost_store *store,
                                   const cg_cost_candidate *candidate,
                                   const char *structure, cg_regime regime,
@@ -89,7 +76,7 @@ cellgate_status cg_cost_store_put(cg_cost_store *store,
 
     cg_cost_store_make_file(store);
     file = store->user;
-    done = cg_cost_store_execute(file, "BEGIN IMMEDIATE") &&
+    done = cg_cost_store_begin(file) &&
            cg_cost_store_name_both(file, candidate, structure) &&
            cg_cost_store_put_point(file, candidate, structure, regime, point);
 
@@ -108,7 +95,7 @@ cellgate_status cg_cost_store_put_verdict(cg_cost_store *store,
 
     cg_cost_store_make_file(store);
     file = store->user;
-    done = cg_cost_store_execute(file, "BEGIN IMMEDIATE") &&
+    done = cg_cost_store_begin(file) &&
            cg_cost_store_name_both(file, candidate, structure);
     if (done)
         put = cg_cost_store_prepare(

@@ -1,43 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
-#include "runtime/schedule/book.h"
-
-/* What is known of a candidate, a structure and a regime. */
-typedef struct page {
-    struct page *next; /* of the same slot */
-    char *key;
-    cg_cost_point *points;
-    size_t count;
-    cg_surface *surface; /* NULL: to be made */
-} page;
-
-#define SLOTS 256
-
-struct cg_cost_book {
-    atomic_size_t references;
-    _Atomic uint64_t generation;
-    pthread_mutex_t mutex; /* of all below */
-    cg_cost_store *store;
-    page *slots[SLOTS];
-};
+#include "runtime/schedule/book_pages.h"
 
 static cellgate_status no_memory(cellgate_error *error)
 {
     return cellgate_fail(error, CELLGATE_NO_MEMORY, "no memory for costs");
 }
 
-/* ---- The book ----------------------------------------------------------- */
+/* ---- The book ------------------------------------------------------------ */
 
-cellgate_status cg_cost_book_create(cg_cost_store *store, cg_cost_book **book,
-                                    cellgate_error *error)
+void cg_book_tell_notes(cg_cost_book *book)
+{
+    const char *note;
+
+    while ((note = cg_cost_store_note(book->store, book->notes)) != NULL) {
+        book->notes++;
+        if (book->complain != NULL)
+            book->complain(book->complain_context, note);
+    }
+}
+
+cellgate_status cg_cost_book_create(cg_cost_store *store,
+                                    cg_book_complain complain, void *context,
+                                    cg_cost_book **book, cellgate_error *error)
 {
     cg_cost_book *made = calloc(1, sizeof *made);
 
@@ -49,6 +38,9 @@ cellgate_status cg_cost_book_create(cg_cost_store *store, cg_cost_book **book,
     atomic_init(&made->generation, 1);
     pthread_mutex_init(&made->mutex, NULL);
     made->store = store;
+    made->complain = complain;
+    made->complain_context = context;
+    cg_book_tell_notes(made);
     *book = made;
     return CELLGATE_OK;
 }
@@ -59,25 +51,11 @@ cg_cost_book *cg_cost_book_reference(cg_cost_book *book)
     return book;
 }
 
-static void drop_pages(cg_cost_book *book)
-{
-    for (size_t slot = 0; slot < SLOTS; slot++)
-        while (book->slots[slot] != NULL) {
-            page *at = book->slots[slot];
-
-            book->slots[slot] = at->next;
-            cg_surface_destroy(at->surface);
-            free(at->points);
-            free(at->key);
-            free(at);
-        }
-}
-
 void cg_cost_book_release(cg_cost_book *book)
 {
     if (book == NULL || atomic_fetch_sub(&book->references, 1) > 1)
         return;
-    drop_pages(book);
+    cg_book_drop_pages(book);
     cg_cost_store_close(book->store);
     pthread_mutex_destroy(&book->mutex);
     free(book);
@@ -96,102 +74,43 @@ cg_cost_store *cg_cost_book_lock(cg_cost_book *book)
 
 void cg_cost_book_unlock(cg_cost_book *book, bool changed)
 {
+    cg_book_tell_notes(book);
     if (changed) {
-        drop_pages(book);
+        cg_book_forget_pages(book);
         atomic_fetch_add(&book->generation, 1);
     }
     pthread_mutex_unlock(&book->mutex);
 }
 
-/* ---- Pages -------------------------------------------------------------- */
-
-static char *make_key(const cg_cost_candidate *of, const char *structure,
-                      cg_regime regime)
+cellgate_status cg_cost_book_trouble(cg_cost_book *book, cellgate_error *error)
 {
-    char *key = NULL;
-
-    if (asprintf(&key, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s", of->plugin,
-                 of->build, of->identity, of->settings, of->variant,
-                 of->numeric, of->host, structure, cg_regime_name(regime)) < 0)
-        return NULL;
-    return key;
-}
-
-static page *find_page(const cg_cost_book *book, size_t slot, const char *key)
-{
-    for (page *at = book->slots[slot]; at != NULL; at = at->next)
-        if (strcmp(at->key, key) == 0)
-            return at;
-    return NULL;
-}
-
-static cellgate_status read_page(cg_cost_book *book,
-                                 const cg_cost_candidate *candidate,
-                                 const char *structure, cg_regime regime,
-                                 size_t slot, char *key, page **found,
-                                 cellgate_error *error)
-{
-    page *made = calloc(1, sizeof *made);
     cellgate_status status;
 
-    if (made == NULL)
-        return no_memory(error);
-    status = cg_cost_store_points(book->store, candidate, structure, regime,
-                                  &made->points, &made->count, error);
-    if (status != CELLGATE_OK) {
-        free(made);
-        return status;
-    }
-    made->key = key;
-    made->next = book->slots[slot];
-    book->slots[slot] = *found = made;
-    return CELLGATE_OK;
-}
-
-/* The page, read from the store on first need; the lock is held. */
-static cellgate_status open_page(cg_cost_book *book,
-                                 const cg_cost_candidate *candidate,
-                                 const char *structure, cg_regime regime,
-                                 page **found, cellgate_error *error)
-{
-    char *key = make_key(candidate, structure, regime);
-    cellgate_status status;
-    size_t slot;
-
-    if (key == NULL)
-        return no_memory(error);
-    slot = XXH3_64bits(key, strlen(key)) % SLOTS;
-    *found = find_page(book, slot, key);
-    if (*found != NULL) {
-        free(key);
-        return CELLGATE_OK;
-    }
-    status =
-        read_page(book, candidate, structure, regime, slot, key, found, error);
+    pthread_mutex_lock(&book->mutex);
+    status = (cellgate_status)book->unread.status;
     if (status != CELLGATE_OK)
-        free(key);
+        (void)cellgate_fail(error, status, "%s", book->unread.text);
+    pthread_mutex_unlock(&book->mutex);
     return status;
 }
 
-/* ---- Asking ------------------------------------------------------------- */
+/* ---- Asking -------------------------------------------------------------- */
 
-static cellgate_status predict(cg_cost_book *book,
-                               const cg_cost_candidate *candidate,
-                               const char *structure, cg_regime regime,
+static cellgate_status predict(cg_page *page, cg_regime regime,
                                const cg_cost_shape *shape, cg_cost *cost,
                                cellgate_error *error)
 {
-    page *at;
-    cellgate_status status =
-        open_page(book, candidate, structure, regime, &at, error);
+    cg_page_side *side = page != NULL ? &page->sides[regime] : NULL;
 
-    if (status != CELLGATE_OK || at->count == 0)
-        return status;
-    if (at->surface == NULL)
-        at->surface = cg_surface_create(at->points, at->count);
-    if (at->surface == NULL)
+    if (side == NULL)
         return no_memory(error);
-    cg_surface_predict(at->surface, shape, cost);
+    if (side->count == 0)
+        return CELLGATE_OK;
+    if (side->surface == NULL)
+        side->surface = cg_surface_create(side->points, side->count);
+    if (side->surface == NULL)
+        return no_memory(error);
+    cg_surface_predict(side->surface, shape, cost);
     return CELLGATE_OK;
 }
 
@@ -205,9 +124,43 @@ cellgate_status cg_cost_book_predict(cg_cost_book *book,
 
     cg_surface_predict(NULL, shape, cost);
     pthread_mutex_lock(&book->mutex);
-    status = predict(book, candidate, structure, regime, shape, cost, error);
+    status = predict(cg_book_open_page(book, candidate, structure), regime,
+                     shape, cost, error);
     pthread_mutex_unlock(&book->mutex);
     return status;
+}
+
+cellgate_status cg_cost_book_verdict(cg_cost_book *book,
+                                     const cg_cost_candidate *candidate,
+                                     const char *structure,
+                                     cg_cost_verdict *verdict,
+                                     cellgate_error *error)
+{
+    const cg_page *page;
+
+    pthread_mutex_lock(&book->mutex);
+    page = cg_book_open_page(book, candidate, structure);
+    if (page != NULL)
+        *verdict = page->verdict;
+    pthread_mutex_unlock(&book->mutex);
+    return page != NULL ? CELLGATE_OK : no_memory(error);
+}
+
+static cellgate_status copy_points(const cg_page_side *side,
+                                   cg_cost_point **points, size_t *count,
+                                   cellgate_error *error)
+{
+    cg_cost_point *copy = NULL;
+
+    if (side->count > 0) {
+        copy = malloc(side->count * sizeof *copy);
+        if (copy == NULL)
+            return no_memory(error);
+        memcpy(copy, side->points, side->count * sizeof *copy);
+    }
+    *points = copy;
+    *count = side->count;
+    return CELLGATE_OK;
 }
 
 cellgate_status cg_cost_book_points(cg_cost_book *book,
@@ -216,23 +169,14 @@ cellgate_status cg_cost_book_points(cg_cost_book *book,
                                     cg_cost_point **points, size_t *count,
                                     cellgate_error *error)
 {
-    cg_cost_point *copy = NULL;
     cellgate_status status;
-    page *at;
+    const cg_page *page;
 
     pthread_mutex_lock(&book->mutex);
-    status = open_page(book, candidate, structure, regime, &at, error);
-    if (status == CELLGATE_OK && at->count > 0) {
-        copy = malloc(at->count * sizeof *copy);
-        if (copy == NULL)
-            status = no_memory(error);
-        else
-            memcpy(copy, at->points, at->count * sizeof *copy);
-    }
-    if (status == CELLGATE_OK) {
-        *points = copy;
-        *count = at->count;
-    }
+    page = cg_book_open_page(book, candidate, structure);
+    status = page != NULL
+                 ? copy_points(&page->sides[regime], points, count, error)
+                 : no_memory(error);
     pthread_mutex_unlock(&book->mutex);
     return status;
 }
@@ -247,32 +191,44 @@ bool cg_cost_book_knows(cg_cost_book *book, const char *identity)
     return known;
 }
 
-/* ---- Putting ------------------------------------------------------------ */
+/* ---- Putting --------------------------------------------------------------
+ */
 
-static bool same_shape(const cg_cost_shape *a, const cg_cost_shape *b)
+static void complain_once(cg_cost_book *book, const cellgate_error *why)
 {
-    return a->batch == b->batch && a->steps == b->steps &&
-           fabs(a->fill - b->fill) < 1e-3;
+    char text[sizeof why->text + 80];
+
+    if (book->unkept || book->complain == NULL)
+        return;
+    snprintf(text, sizeof text,
+             "%s; what is measured holds for this process alone", why->text);
+    book->complain(book->complain_context, text);
 }
 
-static cellgate_status set_point(page *at, const cg_cost_point *point,
-                                 cellgate_error *error)
+/* A store without a file keeps nothing, and says so in a note if it should. */
+static cellgate_status no_file(const cg_cost_book *book, cellgate_error *why)
 {
-    cg_cost_point *grown;
+    if (book->notes > 0)
+        return cellgate_fail(why, CELLGATE_IO, "%s",
+                             cg_cost_store_note(book->store, book->notes - 1));
+    return cellgate_fail(why, CELLGATE_IO,
+                         "there is no file that measurements could be kept in "
+                         "([calibration] store names one)");
+}
 
-    cg_surface_destroy(at->surface);
-    at->surface = NULL;
-    for (size_t i = 0; i < at->count; i++)
-        if (same_shape(&at->points[i].shape, &point->shape)) {
-            at->points[i] = *point;
-            return CELLGATE_OK;
-        }
-    grown = realloc(at->points, (at->count + 1) * sizeof *grown);
-    if (grown == NULL)
-        return no_memory(error);
-    at->points = grown;
-    at->points[at->count++] = *point;
-    return CELLGATE_OK;
+/* What came of putting something into the store that is in the page now. */
+static cellgate_status settle(cg_cost_book *book, cg_page *page,
+                              cellgate_status status, cellgate_error *why,
+                              cellgate_error *error)
+{
+    cg_book_tell_notes(book);
+    if (status == CELLGATE_OK && cg_cost_store_keeps(book->store))
+        return CELLGATE_OK;
+    if (status == CELLGATE_OK)
+        status = no_file(book, why);
+    complain_once(book, why);
+    page->unkept = book->unkept = true;
+    return cellgate_fail(error, status, "%s", why->text);
 }
 
 cellgate_status cg_cost_book_put(cg_cost_book *book,
@@ -281,35 +237,20 @@ cellgate_status cg_cost_book_put(cg_cost_book *book,
                                  const cg_cost_point *point,
                                  cellgate_error *error)
 {
+    cellgate_error why = CELLGATE_ERROR_INIT;
     cellgate_status status;
-    page *at;
+    cg_page *page;
 
     pthread_mutex_lock(&book->mutex);
-    status = open_page(book, candidate, structure, regime, &at, error);
-    if (status == CELLGATE_OK)
-        status = set_point(at, point, error);
+    page = cg_book_open_page(book, candidate, structure);
+    status = page != NULL ? cg_page_set_point(page, regime, point, error)
+                          : no_memory(error);
     if (status == CELLGATE_OK) {
         atomic_fetch_add(&book->generation, 1);
         status = cg_cost_store_put(book->store, candidate, structure, regime,
-                                   point, error);
+                                   point, &why);
+        status = settle(book, page, status, &why, error);
     }
-    pthread_mutex_unlock(&book->mutex);
-    return status;
-}
-
-/* ---- Verdicts ----------------------------------------------------------- */
-
-cellgate_status cg_cost_book_verdict(cg_cost_book *book,
-                                     const cg_cost_candidate *candidate,
-                                     const char *structure,
-                                     cg_cost_verdict *verdict,
-                                     cellgate_error *error)
-{
-    cellgate_status status;
-
-    pthread_mutex_lock(&book->mutex);
-    status = cg_cost_store_verdict(book->store, candidate, structure, verdict,
-                                   error);
     pthread_mutex_unlock(&book->mutex);
     return status;
 }
@@ -320,12 +261,21 @@ cellgate_status cg_cost_book_put_verdict(cg_cost_book *book,
                                          const cg_cost_verdict *verdict,
                                          cellgate_error *error)
 {
+    cellgate_error why = CELLGATE_ERROR_INIT;
     cellgate_status status;
+    cg_page *page;
 
     pthread_mutex_lock(&book->mutex);
-    status = cg_cost_store_put_verdict(book->store, candidate, structure,
-                                       verdict, error);
-    atomic_fetch_add(&book->generation, 1);
+    page = cg_book_open_page(book, candidate, structure);
+    if (page == NULL) {
+        status = no_memory(error);
+    } else {
+        page->verdict = *verdict;
+        atomic_fetch_add(&book->generation, 1);
+        status = cg_cost_store_put_verdict(book->store, candidate, structure,
+                                           verdict, &why);
+        status = settle(book, page, status, &why, error);
+    }
     pthread_mutex_unlock(&book->mutex);
     return status;
 }

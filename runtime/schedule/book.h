@@ -4,6 +4,11 @@
  * as surfaces, made when they are first asked for and again when something was
  * measured.
  *
+ * A store that cannot be read, for a while or at all, is the same as one that
+ * has nothing: no request fails of it. What cannot be written holds for this
+ * process. Whoever is told of complaints hears of either once, and
+ * cg_cost_book_trouble() says it as long as it lasts.
+ *
  * Any thread. Nothing here is on the way of a request whose shape was seen.
  */
 #ifndef CELLGATE_RUNTIME_SCHEDULE_BOOK_H
@@ -13,17 +18,23 @@
 
 typedef struct cg_cost_book cg_cost_book;
 
-/* Takes over the store, also on failure. */
-cellgate_status cg_cost_book_create(cg_cost_store *store, cg_cost_book **book,
-                                    cellgate_error *error);
+/* Is told what is wrong with the store, in words; under the book's lock, so it
+   must not call the book. Any thread. */
+typedef void (*cg_book_complain)(void *context, const char *text);
+
+/* Takes over the store, also on failure; its notes are complaints, now and
+   later. `complain` NULL: nobody is told. `context` must outlive the book. */
+cellgate_status cg_cost_book_create(cg_cost_store *store,
+                                    cg_book_complain complain, void *context,
+                                    cg_cost_book **book, cellgate_error *error);
 cg_cost_book *cg_cost_book_reference(cg_cost_book *book);
 void cg_cost_book_release(cg_cost_book *book); /* NULL is allowed */
 
-/*
- * What a candidate costs at a shape. NONE where nothing is known; a store that
- * cannot be read, or no memory, is the same as nothing known, and *error says
- * so (OK otherwise).
- */
+/* OK, or why the store cannot be read now: BUSY, IO. */
+cellgate_status cg_cost_book_trouble(cg_cost_book *book, cellgate_error *error);
+
+/* What a candidate costs at a shape; NONE where nothing is known. Fails with
+   NO_MEMORY only. */
 cellgate_status cg_cost_book_predict(cg_cost_book *book,
                                      const cg_cost_candidate *candidate,
                                      const char *structure, cg_regime regime,
@@ -40,11 +51,13 @@ cellgate_status cg_cost_book_put(cg_cost_book *book,
                                  const cg_cost_point *point,
                                  cellgate_error *error);
 
+/* Not checked where nothing is known; NO_MEMORY only. */
 cellgate_status cg_cost_book_verdict(cg_cost_book *book,
                                      const cg_cost_candidate *candidate,
                                      const char *structure,
                                      cg_cost_verdict *verdict,
                                      cellgate_error *error);
+/* As cg_cost_book_put(). */
 cellgate_status cg_cost_book_put_verdict(cg_cost_book *book,
                                          const cg_cost_candidate *candidate,
                                          const char *structure,
@@ -52,7 +65,7 @@ cellgate_status cg_cost_book_put_verdict(cg_cost_book *book,
                                          cellgate_error *error);
 
 /* The points of a candidate and structure, as cg_cost_store_points() gives them
-   and with what could not be kept. */
+   and with what could not be kept; NO_MEMORY only. */
 cellgate_status cg_cost_book_points(cg_cost_book *book,
                                     const cg_cost_candidate *candidate,
                                     const char *structure, cg_regime regime,

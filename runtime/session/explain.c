@@ -262,6 +262,18 @@ static cellgate_status tell_decision(explaining *of, bool masked,
     return status;
 }
 
+/* What the estimates lack. */
+static void tell_trouble(explaining *of)
+{
+    cellgate_error trouble = CELLGATE_ERROR_INIT;
+    char *reason = of->made->reason;
+    const size_t used = strlen(reason);
+
+    if (cg_cost_book_trouble(of->session->book, &trouble) != CELLGATE_OK)
+        snprintf(reason + used, sizeof of->made->reason - used, "; %s",
+                 trouble.text);
+}
+
 /* ---- The public functions ----------------------------------------------- */
 
 static cellgate_status explain(explaining *of,
@@ -286,6 +298,7 @@ static cellgate_status explain(explaining *of,
     if (status == CELLGATE_OK)
         status = tell_decision(of, question->fill < 1, error);
     pthread_mutex_unlock(&session->mutex);
+    tell_trouble(of);
     decision->batch = question->batch;
     decision->pieces = of->piece;
     cg_pieces_free(&list);

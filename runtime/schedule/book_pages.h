@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The pages of a book: what is known of a candidate and a structure. Private to
+ * book*.c; everything under the book's lock.
+ */
+#ifndef CELLGATE_RUNTIME_SCHEDULE_BOOK_PAGES_H
+#define CELLGATE_RUNTIME_SCHEDULE_BOOK_PAGES_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "runtime/schedule/book.h"
+
+/* The points of one regime. */
+typedef struct cg_page_side {
+    cg_cost_point *points;
+    size_t count;
+    cg_surface *surface; /* NULL: to be made */
+} cg_page_side;
+
+typedef struct cg_page {
+    struct cg_page *next; /* of the same slot */
+    char *key;
+    bool read;   /* what the store has is in it */
+    bool unkept; /* it has what the store could not keep */
+    cg_page_side sides[CG_REGIMES];
+    cg_cost_verdict verdict;
+} cg_page;
+
+#define CG_BOOK_SLOTS 256
+
+struct cg_cost_book {
+    atomic_size_t references;
+    _Atomic uint64_t generation;
+    pthread_mutex_t mutex; /* of all below */
+    cg_cost_store *store;
+    cg_page *slots[CG_BOOK_SLOTS];
+    cg_book_complain complain;
+    void *complain_context;
+    size_t notes; /* of the store, that were passed on */
+    bool unkept;  /* some page has what the store could not keep */
+    cellgate_error
+        unread;   /* OK, or why the store could not be read last time */
+    double retry; /* when reading is tried again, by the real clock */
+};
+
+/* The page, with what the store has as far as that can be read. NULL: no
+   memory. */
+cg_page *cg_book_open_page(cg_cost_book *book,
+                           const cg_cost_candidate *candidate,
+                           const char *structure);
+/* Replaces the point at that shape, or adds it. */
+cellgate_status cg_page_set_point(cg_page *page, cg_regime regime,
+                                  const cg_cost_point *point,
+                                  cellgate_error *error);
+/* What the store has is read anew; what it could not keep stays. */
+void cg_book_forget_pages(cg_cost_book *book);
+void cg_book_drop_pages(cg_cost_book *book);
+
+/* book.c: passes on what the store has noted since the last time. */
+void cg_book_tell_notes(cg_cost_book *book);
+
+#endif
