@@ -63,6 +63,9 @@ const cellgate_key remote_keys[REMOTE_KEY_COUNT] = {
         "deviation of a run's time, in percent"),
     KEY("compute_most", CELLGATE_KEY_SIZE, "0", 0, INT64_MAX,
         "simulated runs with more operations are not computed; 0: all are"),
+    KEY("idle_after", CELLGATE_KEY_SECONDS, "0", 0, 0, "see idle_penalty"),
+    KEY("idle_penalty", CELLGATE_KEY_SECONDS, "0", 0, 0,
+        "time added to a run that finds the device idle for idle_after"),
 };
 
 uint32_t remote_device_count(cellgate_instance *instance)

@@ -41,7 +41,7 @@ struct cellgate_device {
     pid_t process; /* that opened it */
 };
 
-#define REMOTE_KEY_COUNT 24
+#define REMOTE_KEY_COUNT 26
 
 extern const cellgate_key remote_keys[REMOTE_KEY_COUNT];
 

@@ -224,7 +224,7 @@ void remote_execute(void *argument)
     if (status == CELLGATE_OK)
         status = commit(plan, &error);
     if (plan->device->simulation.active)
-        remote_simulation_wait(host, times[0], remote_simulation_seconds(plan));
+        remote_simulation_wait(plan, times[0]);
     times[3] = host->clock(host->context);
 
     plan->status = status;

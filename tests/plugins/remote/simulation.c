@@ -42,6 +42,9 @@ void remote_simulation_init(struct remote_simulation *simulation,
     simulation->rate = number_of(host, settings, "rate");
     simulation->noise = number_of(host, settings, "noise") / 100;
     simulation->compute_most = number_of(host, settings, "compute_most");
+    simulation->idle_after = seconds_of(host, settings, "idle_after");
+    simulation->idle_penalty = seconds_of(host, settings, "idle_penalty");
+    atomic_init(&simulation->ended, 0);
 }
 
 /* ---- How long -------------------------------------------------------------
@@ -97,7 +100,14 @@ static double normal(uint64_t seed)
     return sum;
 }
 
-double remote_simulation_seconds(const cellgate_plan *plan)
+static bool was_idle(const struct remote_simulation *how, uint64_t start)
+{
+    const uint64_t ended = atomic_load(&how->ended);
+
+    return start > ended && (double)(start - ended) * 1e-9 > how->idle_after;
+}
+
+double remote_simulation_seconds(const cellgate_plan *plan, uint64_t start)
 {
     const struct remote_simulation *how = &plan->device->simulation;
     const int64_t batch = plan->run->batch;
@@ -110,6 +120,8 @@ double remote_simulation_seconds(const cellgate_plan *plan)
         seconds += bytes(plan) / how->bus;
     if (how->rate > 0)
         seconds += operations(plan, tiles * how->tile) / how->rate;
+    if (how->idle_penalty > 0 && was_idle(how, start))
+        seconds += how->idle_penalty;
     return seconds * exp(how->noise * normal(plan->number * 1000003));
 }
 
@@ -120,9 +132,10 @@ bool remote_simulation_skips(const cellgate_plan *plan)
     return most > 0 && operations(plan, plan->run->batch) > most;
 }
 
-void remote_simulation_wait(const cellgate_host *host, uint64_t start,
-                            double seconds)
+void remote_simulation_wait(const cellgate_plan *plan, uint64_t start)
 {
+    const cellgate_host *host = plan->device->host;
+    const double seconds = remote_simulation_seconds(plan, start);
     const uint64_t end = start + (uint64_t)(seconds * 1e9);
     uint64_t now = host->clock(host->context);
 
@@ -133,8 +146,9 @@ void remote_simulation_wait(const cellgate_host *host, uint64_t start,
 
         (void)nanosleep(&pause, NULL);
     }
-    while (host->clock(host->context) < end)
+    while ((now = host->clock(host->context)) < end)
         continue;
+    atomic_store(&plan->device->simulation.ended, now);
 }
 
 /* ---- The same input? --------------------------------------------------------

@@ -7,7 +7,9 @@
  *   seconds = launch + steps * step + bytes / bus + operations / rate
  *
  * with the batch rounded up to a whole number of tiles in `operations`, another
- * `step` from `large_batch` rows on (an algorithm that changes), and noise.
+ * `step` from `large_batch` rows on (an algorithm that changes), `idle_penalty`
+ * for a run that finds the device idle for longer than `idle_after` (threads
+ * that fell asleep), and noise.
  * Results are real: computed at the first run of a plan over an input, and kept
  * while the plan gets the same input again, so that what is timed is the model
  * alone.
@@ -15,6 +17,7 @@
 #ifndef REMOTE_SIMULATION_H
 #define REMOTE_SIMULATION_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "cellgate/plugin.h"
@@ -30,6 +33,8 @@ struct remote_simulation {
     double rate;         /* multiplications and additions a second */
     double noise;        /* standard deviation of ln(seconds) */
     double compute_most; /* runs with more operations are not computed */
+    double idle_after, idle_penalty; /* seconds */
+    _Atomic uint64_t ended;          /* the last run, by the host's clock */
 };
 
 /* What a plan keeps of its last run. */
@@ -42,8 +47,9 @@ void remote_simulation_init(struct remote_simulation *simulation,
                             const cellgate_host *host,
                             const cellgate_settings *settings);
 
-/* Seconds that the plan's run number `number` is to take. */
-double remote_simulation_seconds(const struct cellgate_plan *plan);
+/* Seconds that the plan's run, which began at `start`, is to take. */
+double remote_simulation_seconds(const struct cellgate_plan *plan,
+                                 uint64_t start);
 
 /* Hash of the run's input: x, lengths and initial states. */
 uint64_t remote_simulation_input(const struct cellgate_plan *plan);
@@ -51,8 +57,8 @@ uint64_t remote_simulation_input(const struct cellgate_plan *plan);
 /* Whether the run is so large that it is not computed: for timing alone. */
 bool remote_simulation_skips(const struct cellgate_plan *plan);
 
-/* Returns `seconds` after `start`, in nanoseconds of the host's clock. */
-void remote_simulation_wait(const cellgate_host *host, uint64_t start,
-                            double seconds);
+/* Returns when the plan's run, which began at `start` in nanoseconds of the
+   host's clock, has taken its time. */
+void remote_simulation_wait(const struct cellgate_plan *plan, uint64_t start);
 
 #endif
