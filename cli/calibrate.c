@@ -120,13 +120,13 @@ static int show_json(const calibration *of)
     if (of->measures)
         json_object_set_new(
             json, "measured",
-            json_pack("{s:i, s:i, s:i, s:i, s:i, s:I, s:b}", "candidates",
+            json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:b}", "candidates",
                       (int)of->result.candidates, "shapes",
                       (int)of->result.cells, "shapes_measured",
                       (int)of->result.cells_measured, "shapes_left_out",
                       (int)of->result.cells_left_out, "wrong",
-                      (int)of->result.wrong, "samples",
-                      (json_int_t)of->result.samples, "stopped",
+                      (int)of->result.wrong, "failed", (int)of->result.failed,
+                      "samples", (json_int_t)of->result.samples, "stopped",
                       cli_stop_signal() != 0));
     if (of->options->import != NULL)
         json_object_set_new(json, "imported",
@@ -157,6 +157,10 @@ static void show_measured(const calibration *of)
         printf("%" PRIu32 " candidates gave wrong results, and are not "
                "chosen\n",
                result->wrong);
+    if (result->failed > 0)
+        printf("%" PRIu32 " candidates failed, and are not measured any "
+               "further\n",
+               result->failed);
     if (cli_stop_signal() != 0)
         printf("stopped early; what was measured is kept\n");
 }

@@ -38,6 +38,8 @@ typedef struct cellgate_calibration_result {
     uint32_t wrong;          /* candidates whose results are wrong: they are
                                 never chosen; the log says which */
     uint64_t samples;        /* in this call */
+    uint32_t failed;         /* candidates that could not be run: they are not
+                                measured any further; the log says why */
 } cellgate_calibration_result;
 
 /*
@@ -45,7 +47,8 @@ typedef struct cellgate_calibration_result {
  * shapes where that decides most, and keeps it in the runtime's store: from
  * then on requests go where they cost least, in this session, in others, and in
  * other processes. Each candidate is checked against the host ops before it is
- * timed. The regime is that of the configuration. Either argument after the
+ * timed. One that fails is left out for this time, one that has no memory for a
+ * shape at that shape and larger ones; the log says so. The regime is that of the configuration. Either argument after the
  * session may be NULL. Nothing else should use the devices meanwhile. IO: the
  * store cannot be written; what was measured holds for this process.
  */

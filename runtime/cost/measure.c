@@ -10,6 +10,8 @@
 /* A sample should be this many times what the clock resolves. */
 #define RESOLVED 200.0
 #define MOST_RUNS 4096u
+/* Samples that a subject takes one after the other, back to back. */
+#define TURN 2
 
 typedef struct measuring {
     const cg_measuring *how;
@@ -18,6 +20,8 @@ typedef struct measuring {
     size_t count;
     double *samples; /* [count][how->most] */
     double start, resolution;
+    bool late;    /* the time is up */
+    bool stopped; /* by the caller */
 } measuring;
 
 void cg_measuring_init(cg_measuring *how)
@@ -37,29 +41,25 @@ static double used(const measuring *at)
     return (cg_now(at->how->clock) - at->start) / at->how->budget;
 }
 
-static bool go_on(const measuring *at)
+static bool go_on(measuring *at)
 {
     const double share = used(at);
 
-    if (at->how->go_on != NULL &&
-        !at->how->go_on(at->how->go_on_context, share))
-        return false;
-    return share < 1;
+    at->late = share >= 1;
+    at->stopped = at->how->go_on != NULL &&
+                  !at->how->go_on(at->how->go_on_context, share);
+    return !at->late && !at->stopped;
 }
 
 static void gap(const measuring *at)
 {
     const cg_measuring *how = at->how;
-    double end;
 
     if (how->gap <= 0)
         return;
-    end = cg_now(how->clock) + how->gap;
     if (how->idle != NULL)
         how->idle(how->idle_context);
-    end -= cg_now(how->clock);
-    if (end > 0)
-        how->clock->sleep(how->clock->context, end);
+    how->clock->sleep(how->clock->context, how->gap);
 }
 
 /* Seconds a run; negative after a failure, which the result keeps. */
@@ -168,24 +168,42 @@ static bool wants_more(const measuring *at, size_t subject, double best)
     return summary->error > at->how->enough;
 }
 
-/* One sample of each that wants one, beginning with another one each time;
-   false when nobody wanted one or the time is up. */
+/* A subject's samples of a round, the first one of all whatever the time. */
+static void take_turn(measuring *at, size_t subject, double best)
+{
+    const cg_measured *result = &at->results[subject];
+    const bool spaced = at->how->gap > 0;
+    const uint32_t end = result->summary.count + (spaced ? 1 : TURN);
+    bool awake = spaced || at->count == 1;
+
+    while (result->summary.count < end && wants_more(at, subject, best)) {
+        if (result->summary.count > 0 && !go_on(at))
+            return;
+        if (!awake && time_runs(at, subject, 1) < 0)
+            return;
+        awake = true;
+        if (!take_sample(at, subject))
+            return;
+    }
+}
+
+/* A turn of each that wants one, beginning with another one each time; false
+   when nobody wanted one or the time is up. */
 static bool take_round(measuring *at, size_t round)
 {
     const double best = best_median(at);
     bool taken = false;
 
-    for (size_t i = 0; i < at->count; i++) {
+    for (size_t i = 0; i < at->count && !at->stopped; i++) {
         const size_t subject = (i + round) % at->count;
 
-        if (!wants_more(at, subject, best))
+        if (!wants_more(at, subject, best) ||
+            (at->late && at->results[subject].summary.count > 0))
             continue;
-        if (at->results[subject].summary.count > 0 && !go_on(at))
-            return false;
-        (void)take_sample(at, subject);
+        take_turn(at, subject, best);
         taken = true;
     }
-    return taken;
+    return taken && !at->late && !at->stopped;
 }
 
 cellgate_status cg_measure(const cg_measuring *how, const cg_subject *subjects,

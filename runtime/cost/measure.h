@@ -3,14 +3,18 @@
  * Measuring candidates against each other at one shape.
  *
  * Every subject is warmed up, and those runs are dropped. Then the subjects
- * take turns, in an order that changes from round to round, so that what
- * disturbs the machine disturbs all of them. A subject whose run is too short
- * for the clock is run several times a sample. Measuring ends when every
- * subject's median is known well enough, or is known to be far from the best,
- * or when the time is up.
+ * take turns of a sample or two, in an order that changes from round to round,
+ * so that what disturbs the machine disturbs all of them. A subject whose run
+ * is too short for the clock is run several times a sample. Measuring ends when
+ * every subject's median is known well enough, or is known to be far from the
+ * best, or when the time is up.
  *
- * In the spaced regime an idle gap lies before each run, in which `idle` uses
- * the caches as another program would: a thread that spun is asleep then, and
+ * Back to back, a turn begins with a run that is dropped: while the others had
+ * theirs, the subject's threads fell asleep and its weights left the caches,
+ * which is not what this regime measures.
+ *
+ * In the spaced regime `idle`, which uses the caches as another program would,
+ * and an idle gap lie before each run: a thread that spun is asleep then, and
  * weights are cold.
  */
 #ifndef CELLGATE_RUNTIME_COST_MEASURE_H
@@ -36,7 +40,7 @@ typedef struct cg_measuring {
     double far;                  /* a subject this factor from the best needs no
                                     more than `least` samples; 0: never */
     double gap;                  /* seconds before each run; 0: back to back */
-    void (*idle)(void *context); /* in the gap; NULL: nothing */
+    void (*idle)(void *context); /* before the gap; NULL: nothing */
     void *idle_context;
     /* Asked between samples, with the share of the budget that is used up;
        false ends the measuring. NULL: never asked. */

@@ -45,23 +45,25 @@ void cg_doubt_of(const cg_cost *costs, size_t count, cg_doubt *doubt)
     }
 }
 
-#define CANDIDATES 64
+#define CANDIDATES 256
 
-static double loss_at(const cg_surface *const *surfaces, size_t candidates,
-                      const cg_cost_shape *cell)
+static double loss_at(const cg_surface *const *surfaces,
+                      const bool *const *able, size_t candidates,
+                      const cg_cost_shape *cells, size_t cell)
 {
-    cg_cost costs[CANDIDATES] = { { 0 } };
+    cg_cost costs[CANDIDATES];
+    size_t count = 0;
     cg_doubt doubt;
 
-    if (candidates > CANDIDATES)
-        candidates = CANDIDATES;
-    for (size_t i = 0; i < candidates; i++)
-        cg_surface_predict(surfaces[i], cell, &costs[i]);
-    cg_doubt_of(costs, candidates, &doubt);
+    for (size_t i = 0; i < candidates && count < CANDIDATES; i++)
+        if (able == NULL || able[i] == NULL || able[i][cell])
+            cg_surface_predict(surfaces[i], &cells[cell], &costs[count++]);
+    cg_doubt_of(costs, count, &doubt);
     return doubt.loss;
 }
 
-size_t cg_survey_next(const cg_surface *const *surfaces, size_t candidates,
+size_t cg_survey_next(const cg_surface *const *surfaces,
+                      const bool *const *able, size_t candidates,
                       const cg_cost_shape *cells, const double *weights,
                       const bool *measured, size_t count, double enough)
 {
@@ -72,7 +74,7 @@ size_t cg_survey_next(const cg_surface *const *surfaces, size_t candidates,
 
         if (measured != NULL && measured[i])
             continue;
-        loss = loss_at(surfaces, candidates, &cells[i]) *
+        loss = loss_at(surfaces, able, candidates, cells, i) *
                (weights != NULL ? weights[i] : 1);
         if (loss > enough) {
             enough = loss;

@@ -31,10 +31,13 @@ double cg_doubt_between(const cg_cost *best, const cg_cost *rival);
 /*
  * The cell to measure next, or SIZE_MAX when no loss, times the cell's weight,
  * is above `enough`. `surfaces`: one a candidate, NULL where nothing is
- * measured. `weights`: traffic, one a cell, NULL for equal ones. `measured`:
- * cells that are not to be chosen again.
+ * measured. `able`: for each candidate which cells it can run at all, NULL
+ * where these are all of them; likewise for all candidates. `weights`: traffic,
+ * one a cell, NULL for equal ones. `measured`: cells that are not to be chosen
+ * again. More than 256 candidates: the first ones count.
  */
-size_t cg_survey_next(const cg_surface *const *surfaces, size_t candidates,
+size_t cg_survey_next(const cg_surface *const *surfaces,
+                      const bool *const *able, size_t candidates,
                       const cg_cost_shape *cells, const double *weights,
                       const bool *measured, size_t count, double enough);
 

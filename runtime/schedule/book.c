@@ -11,7 +11,7 @@ static cellgate_status no_memory(cellgate_error *error)
     return cellgate_fail(error, CELLGATE_NO_MEMORY, "no memory for costs");
 }
 
-/* ---- The book ------------------------------------------------------------ */
+/* ---- The book ----------------------------------------------------------- */
 
 void cg_book_tell_notes(cg_cost_book *book)
 {
@@ -94,7 +94,7 @@ cellgate_status cg_cost_book_trouble(cg_cost_book *book, cellgate_error *error)
     return status;
 }
 
-/* ---- Asking -------------------------------------------------------------- */
+/* ---- Asking ------------------------------------------------------------- */
 
 static cellgate_status predict(cg_page *page, cg_regime regime,
                                const cg_cost_shape *shape, cg_cost *cost,
@@ -191,8 +191,7 @@ bool cg_cost_book_knows(cg_cost_book *book, const char *identity)
     return known;
 }
 
-/* ---- Putting --------------------------------------------------------------
- */
+/* ---- Putting ------------------------------------------------------------ */
 
 static void complain_once(cg_cost_book *book, const cellgate_error *why)
 {

@@ -55,7 +55,7 @@ void cg_book_forget_pages(cg_cost_book *book)
         }
 }
 
-/* ---- Points -------------------------------------------------------------- */
+/* ---- Points ------------------------------------------------------------- */
 
 static cg_cost_point *find_point(const cg_page_side *side,
                                  const cg_cost_shape *shape)
@@ -91,7 +91,7 @@ cellgate_status cg_page_set_point(cg_page *page, cg_regime regime,
     return CELLGATE_OK;
 }
 
-/* ---- From the store ------------------------------------------------------ */
+/* ---- From the store ----------------------------------------------------- */
 
 /* Points that are in the page already are newer. */
 static cellgate_status merge(cg_page *page, cg_regime regime,
@@ -176,7 +176,7 @@ static bool fill_page(cg_cost_book *book, const cg_cost_candidate *candidate,
     return true;
 }
 
-/* ---- Opening ------------------------------------------------------------- */
+/* ---- Opening ------------------------------------------------------------ */
 
 static char *make_key(const cg_cost_candidate *of, const char *structure)
 {

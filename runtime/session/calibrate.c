@@ -4,7 +4,10 @@
 
 #include <stdlib.h>
 
+#include "runtime/cost/clock.h"
 #include "runtime/session/piece_survey.h"
+
+#define GAP 20e-3 /* seconds before each run of the spaced regime */
 
 static cellgate_status read_options(const cellgate_calibration *options,
                                     cellgate_calibration *read,
@@ -36,36 +39,56 @@ static cellgate_status read_options(const cellgate_calibration *options,
     return CELLGATE_OK;
 }
 
-/* *unkept: OK, or why something holds for this process alone. */
-static cellgate_status
-measure_all(cellgate_session *session, const cellgate_calibration *options,
-            const cg_piece_list *list, cellgate_calibration_result *result,
-            cellgate_error *unkept, cellgate_error *error)
+/* Each piece has an equal part of the time that the ones before it left.
+ *unkept: OK, or why something holds for this process alone. */
+static cellgate_status measure_pieces(const cg_piece_survey *how,
+                                      const cg_piece_list *list,
+                                      cellgate_error *unkept,
+                                      cellgate_error *error)
 {
     const double pieces = (double)list->count;
+    const double end = cg_now(&cg_real_clock) + how->options->seconds;
     cellgate_status status = CELLGATE_OK;
     bool stopped = false;
-    cg_regime regime;
-    cg_policy policy;
 
-    cg_route_settings(session, &regime, &policy);
     for (size_t at = 0; status == CELLGATE_OK && !stopped && at < list->count;
          at++) {
-        cg_piece_survey of = { .session = session,
-                               .options = options,
-                               .result = result,
-                               .piece = &list->pieces[at],
-                               .regime = regime,
-                               .budget = options->seconds / pieces,
-                               .share_from = (double)at / pieces,
-                               .share_to = (double)(at + 1) / pieces };
+        cg_piece_survey of = *how;
 
+        of.piece = &list->pieces[at];
+        of.budget = (end - cg_now(&cg_real_clock)) / (pieces - (double)at);
+        of.share_from = (double)at / pieces;
+        of.share_to = (double)(at + 1) / pieces;
         if (of.piece->segment_count > 0)
             status = cg_piece_survey_run(&of, error);
         if (of.unkept.status != CELLGATE_OK)
             *unkept = of.unkept;
         stopped = of.stopped;
     }
+    return status;
+}
+
+static cellgate_status
+measure_all(cellgate_session *session, const cellgate_calibration *options,
+            const cg_piece_list *list, cellgate_calibration_result *result,
+            cellgate_error *unkept, cellgate_error *error)
+{
+    cg_piece_survey how = { .session = session,
+                            .options = options,
+                            .result = result };
+    cg_displacer displacer = { .memory = NULL };
+    cellgate_status status = CELLGATE_OK;
+    cg_policy policy;
+
+    cg_route_settings(session, &how.regime, &policy);
+    if (how.regime == CG_SPACED) {
+        how.gap = GAP;
+        how.displacer = &displacer;
+        status = cg_displacer_init(&displacer, error);
+    }
+    if (status == CELLGATE_OK)
+        status = measure_pieces(&how, list, unkept, error);
+    cg_displacer_finish(&displacer);
     return status;
 }
 

@@ -38,9 +38,11 @@ static void correct(cellgate_session *session, const cg_segment *segment,
                 (long long)shape->steps, expected.seconds * 1e6);
     status = cg_cost_book_put(session->book, &candidate, segment->structure,
                               regime, &point, &error);
-    if (status != CELLGATE_OK)
+    /* What cannot be written holds for the process, and the book says so. */
+    if (status != CELLGATE_OK && status != CELLGATE_IO &&
+        status != CELLGATE_BUSY)
         cg_log_line(cg_device_table_log(session->table), CELLGATE_LOG_WARNING,
-                    "what was learned is not kept: %s", error.text);
+                    "what was learned is lost: %s", error.text);
 }
 
 static void learn(cellgate_session *session, const cg_lesson *lesson)

@@ -59,7 +59,9 @@ cellgate_status cg_piece_survey_list_cells(cg_piece_survey *of,
 
     of->cells = calloc(rows * columns, sizeof *of->cells);
     of->done = calloc(rows * columns, sizeof *of->done);
-    if (of->cells == NULL || of->done == NULL)
+    of->able =
+        calloc(rows * columns * of->piece->segment_count + 1, sizeof *of->able);
+    if (of->cells == NULL || of->done == NULL || of->able == NULL)
         return no_memory(error);
     for (size_t row = 0; row < rows; row++)
         for (size_t column = 0; column < columns; column++)
@@ -109,21 +111,23 @@ cellgate_status cg_piece_survey_read_surface(cg_piece_survey *of, size_t at,
     return status;
 }
 
-static bool is_known(const cg_segment *segment, const cg_cost_shape *cell,
-                     const cg_cost_point *points, size_t count)
+static bool takes(const cg_segment *segment, const cg_cost_shape *cell)
 {
     const cellgate_shape shape = { sizeof shape, cell->batch, cell->steps };
     cellgate_error refusal = CELLGATE_ERROR_INIT;
 
-    for (size_t at = 0; at < count; at++)
-        if (points[at].shape.batch == cell->batch &&
-            points[at].shape.steps == cell->steps &&
-            points[at].shape.fill == cell->fill)
-            return true;
-    /* There is nothing to know of a shape that it does not take. */
-    return cg_segment_fits(segment, &shape, &refusal) != CELLGATE_OK;
+    return cg_segment_fits(segment, &shape, &refusal) == CELLGATE_OK;
 }
 
+static bool is_known(const cg_surface *surface, const cg_cost_shape *cell)
+{
+    cg_cost cost;
+
+    cg_surface_predict(surface, cell, &cost);
+    return cost.kind == CG_COST_EXACT && cost.samples >= CG_SURVEY_LEAST;
+}
+
+/* There is nothing to know of a shape that a candidate does not take. */
 cellgate_status cg_piece_survey_read_known(cg_piece_survey *of,
                                            cellgate_error *error)
 {
@@ -133,21 +137,36 @@ cellgate_status cg_piece_survey_read_known(cg_piece_survey *of,
         of->done[cell] = true;
     for (size_t at = 0; status == CELLGATE_OK && at < of->piece->segment_count;
          at++) {
-        cg_cost_point *points = NULL;
-        size_t count = 0;
+        bool *able = of->able + at * of->cell_count;
 
-        status = read_points(of, at, &points, &count, error);
-        if (status == CELLGATE_OK)
-            status = make_surface(of, at, points, count, error);
-        for (size_t cell = 0; status == CELLGATE_OK && !of->excluded[at] &&
-                              cell < of->cell_count;
-             cell++)
-            of->done[cell] =
-                of->done[cell] && is_known(of->piece->segments[at],
-                                           &of->cells[cell], points, count);
-        free(points);
+        status = cg_piece_survey_read_surface(of, at, error);
+        for (size_t cell = 0; status == CELLGATE_OK && cell < of->cell_count;
+             cell++) {
+            able[cell] = takes(of->piece->segments[at], &of->cells[cell]);
+            if (!of->excluded[at] && able[cell] &&
+                !is_known(of->surfaces[at], &of->cells[cell]))
+                of->done[cell] = false;
+        }
     }
     return status;
+}
+
+void cg_piece_survey_too_large(cg_piece_survey *of, size_t at, size_t cell,
+                               const char *why)
+{
+    const cg_segment *segment = of->piece->segments[at];
+    const cg_cost_shape *shape = &of->cells[cell];
+
+    for (size_t other = 0; other < of->cell_count; other++)
+        if (of->cells[other].batch >= shape->batch &&
+            of->cells[other].steps >= shape->steps)
+            of->able[at * of->cell_count + other] = false;
+    cg_log_line(cg_device_table_log(of->session->table), CELLGATE_LOG_WARNING,
+                "%s %s is not measured for %s from batch %lld, steps %lld on: "
+                "%s",
+                cg_device_name(segment->engine->device), segment->variant.name,
+                segment->names, (long long)shape->batch,
+                (long long)shape->steps, why);
 }
 
 /* ---- What comes next ---------------------------------------------------- */
@@ -169,20 +188,25 @@ static size_t first_cell(const cg_piece_survey *of)
 cellgate_status cg_piece_survey_next(const cg_piece_survey *of, size_t *cell,
                                      cellgate_error *error)
 {
+    const size_t most = of->piece->segment_count + 1;
     const cg_surface **surfaces;
+    const bool **able;
     size_t count = 0;
 
     *cell = first_cell(of);
     if (*cell != SIZE_MAX)
         return CELLGATE_OK;
-    surfaces = calloc(of->piece->segment_count + 1, sizeof *surfaces);
-    if (surfaces == NULL)
-        return no_memory(error);
-    for (size_t at = 0; at < of->piece->segment_count; at++)
-        if (!of->excluded[at])
-            surfaces[count++] = of->surfaces[at];
-    *cell = cg_survey_next(surfaces, count, of->cells, NULL, of->done,
-                           of->cell_count, ENOUGH);
+    surfaces = calloc(most, sizeof *surfaces);
+    able = calloc(most, sizeof *able);
+    for (size_t at = 0; surfaces != NULL && able != NULL && at + 1 < most; at++)
+        if (!of->excluded[at]) {
+            surfaces[count] = of->surfaces[at];
+            able[count++] = of->able + at * of->cell_count;
+        }
+    if (surfaces != NULL && able != NULL)
+        *cell = cg_survey_next(surfaces, able, count, of->cells, of->weights,
+                               of->done, of->cell_count, ENOUGH);
     free(surfaces);
-    return CELLGATE_OK;
+    free(able);
+    return surfaces != NULL && able != NULL ? CELLGATE_OK : no_memory(error);
 }

@@ -7,6 +7,7 @@
 #ifndef CELLGATE_RUNTIME_SESSION_PIECE_SURVEY_H
 #define CELLGATE_RUNTIME_SESSION_PIECE_SURVEY_H
 
+#include "runtime/cost/caches.h"
 #include "runtime/session/pieces.h"
 
 typedef struct cg_piece_survey {
@@ -15,6 +16,8 @@ typedef struct cg_piece_survey {
     cellgate_calibration_result *result; /* counts are added */
     const cg_piece *piece;
     cg_regime regime;
+    double gap;                  /* seconds before each run; 0: back to back */
+    cg_displacer *displacer;     /* NULL: caches are left alone */
     double budget;               /* seconds, of this piece */
     double share_from, share_to; /* of the whole, for progress */
     bool stopped;                /* by the application */
@@ -24,14 +27,43 @@ typedef struct cg_piece_survey {
     /* Private to piece_*.c. */
     double start;
     cg_cost_shape *cells;
-    bool *done; /* measured, known from before, or left out */
+    double *weights; /* one a cell: how much comes there in service */
+    bool *done;      /* measured, known from before, or left out */
     size_t cell_count, columns;
     cg_surface **surfaces; /* one a candidate */
     bool *excluded;        /* its results are wrong, or it fails */
+    bool *able; /* [candidate][cell]: it takes the shape, and has the memory */
 } cg_piece_survey;
 
 /* The caller sets what is not private, and all else to zero. */
 cellgate_status cg_piece_survey_run(cg_piece_survey *of, cellgate_error *error);
+
+/* ---- Private ------------------------------------------------------------ */
+
+#define CG_SURVEY_WARM_UP 2
+/* Samples that make a measurement; a shape of which fewer were taken, because
+   the calibration ended, is measured again by the next one. */
+#define CG_SURVEY_LEAST 5
+
+/* Seconds. */
+double cg_piece_survey_left(const cg_piece_survey *of);
+/* Tells the application how far it is; false: it is to stop. */
+bool cg_piece_survey_go_on(cg_piece_survey *of);
+
+/* ---- piece_check.c: private --------------------------------------------- */
+
+/* The candidate is not measured any more, and the log says why. */
+void cg_piece_survey_exclude(cg_piece_survey *of, size_t at, const char *why);
+/* After putting something into the book: what holds for this process alone is
+   no reason to stop. */
+cellgate_status cg_piece_survey_settle(cg_piece_survey *of,
+                                       cellgate_status status,
+                                       const cellgate_error *cause,
+                                       cellgate_error *error);
+/* A candidate is checked once, on a small ragged shape; one that was wrong is
+   looked at again. */
+cellgate_status cg_piece_survey_check(cg_piece_survey *of, size_t at,
+                                      cellgate_error *error);
 
 /* ---- piece_cells.c: private --------------------------------------------- */
 
@@ -44,8 +76,17 @@ cellgate_status cg_piece_survey_read_known(cg_piece_survey *of,
 /* Candidate `at` anew from the book. */
 cellgate_status cg_piece_survey_read_surface(cg_piece_survey *of, size_t at,
                                              cellgate_error *error);
+/* The candidate has no memory for that cell, nor for larger ones. */
+void cg_piece_survey_too_large(cg_piece_survey *of, size_t at, size_t cell,
+                               const char *why);
 /* The cell to measure next; SIZE_MAX: none that is worth it. */
 cellgate_status cg_piece_survey_next(const cg_piece_survey *of, size_t *cell,
                                      cellgate_error *error);
+
+/* ---- piece_measure.c: private ------------------------------------------- */
+
+/* All candidates that are able to, at that cell. */
+cellgate_status cg_piece_survey_measure(cg_piece_survey *of, size_t cell,
+                                        cellgate_error *error);
 
 #endif

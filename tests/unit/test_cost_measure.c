@@ -38,16 +38,27 @@ typedef struct fake {
     fake_clock *clock;
     double cold, warm; /* the first run, and those after it */
     double sleepy;     /* a run that follows a sleep within 1 ms */
+    double drowsy;     /* a run after another one's */
+    double slower;     /* grows by this share each second */
+    int spike_every;   /* that run takes 50 times as long; 0: none */
     int runs, fail_at; /* 0: never fails */
     char *order;       /* its letter goes here */
     char letter;
 } fake;
+
+static const fake *last_to_run;
 
 static cellgate_status fake_run(void *context, cellgate_error *error)
 {
     fake *of = context;
     double seconds = of->runs == 0 ? of->cold : of->warm;
 
+    if (of->drowsy > 0 && last_to_run != of)
+        seconds = of->drowsy;
+    last_to_run = of;
+    seconds *= 1 + of->slower * (of->clock->time - 1000);
+    if (of->spike_every > 0 && of->runs % of->spike_every == 0)
+        seconds *= 50;
     if (of->sleepy > 0 && of->clock->time - of->clock->slept < 1e-3)
         seconds = of->sleepy;
     of->clock->time += seconds;
@@ -124,10 +135,11 @@ static void subjects_take_turns(void **state)
     how.warm_up = 2;
     how.least = how.most = 3;
     measure(&how, fakes, 3, results);
+    /* Two to warm up; then one that is dropped, and two samples, a turn. */
     assert_string_equal(order, "aabbcc"
-                               "abc"
-                               "bca"
-                               "cab");
+                               "aaabbbccc"
+                               "bbcca"
+                               "a");
 }
 
 static void short_runs_go_together(void **state)
@@ -175,7 +187,8 @@ static void time_is_kept(void **state)
     how.budget = 2;
     how.warm_up = 1;
     measure(&how, fakes, 2, results);
-    assert_true(clock_of.time - 1000 < 2 + 0.3 + 1e-3);
+    /* A turn that has begun: the run that is dropped, and one sample. */
+    assert_true(clock_of.time - 1000 < 2 + 2 * 0.3 + 1e-3);
     assert_true(results[0].summary.count >= 2);
     /* Too little for anything: one sample of each all the same. */
     how.budget = 1e-6;
@@ -246,6 +259,105 @@ static void regimes_differ(void **state)
     assert_near(results[1].summary.median, 7e-3);
 }
 
+/* While others run, threads fall asleep: back to back does not mean that. */
+static void a_turn_begins_awake(void **state)
+{
+    fake fakes[] = { { .cold = 1e-4, .warm = 1e-4 },
+                     { .cold = 5e-5, .warm = 5e-5, .drowsy = 7e-3 } };
+    const cg_clock clock = start_clock();
+    cg_measured results[2];
+    cg_measuring how;
+
+    (void)state;
+    cg_measuring_init(&how);
+    how.clock = &clock;
+    how.budget = 10;
+    measure(&how, fakes, 2, results);
+    assert_near(results[1].summary.median, 5e-5);
+    assert_near(results[1].summary.high, 5e-5);
+}
+
+/* Interruptions, one run in seven, do not move the median. */
+static void spikes_do_not_count(void **state)
+{
+    fake fakes[] = { { .cold = 1e-3, .warm = 1e-3, .spike_every = 7 },
+                     { .cold = 1.1e-3, .warm = 1.1e-3 } };
+    const cg_clock clock = start_clock();
+    cg_measured results[2];
+    cg_measuring how;
+
+    (void)state;
+    cg_measuring_init(&how);
+    how.clock = &clock;
+    how.budget = 10;
+    measure(&how, fakes, 2, results);
+    assert_near(results[0].summary.median, 1e-3);
+    assert_near(results[1].summary.median, 1.1e-3);
+}
+
+/* A machine that gets slower while it measures: each turn is next to the other
+   one's, so the ratio stands. */
+static void drift_is_shared(void **state)
+{
+    fake fakes[] = { { .cold = 1e-3, .warm = 1e-3, .slower = 2 },
+                     { .cold = 1.1e-3, .warm = 1.1e-3, .slower = 2 } };
+    const cg_clock clock = start_clock();
+    cg_measured results[2];
+    cg_measuring how;
+    double ratio;
+
+    (void)state;
+    cg_measuring_init(&how);
+    how.clock = &clock;
+    how.budget = 10;
+    how.enough = -1; /* all 51 samples */
+    measure(&how, fakes, 2, results);
+    assert_true(results[0].summary.high > 1.05 * results[0].summary.low);
+    ratio = results[1].summary.median / results[0].summary.median;
+    assert_true(fabs(ratio / 1.1 - 1) < 0.02);
+}
+
+static void mark_idle(void *context)
+{
+    strcat(context, "i");
+}
+
+static char *events;
+
+static void marked_sleep(void *context, double seconds)
+{
+    strcat(events, seconds == 20e-3 ? "s" : "?");
+    fake_sleep(context, seconds);
+}
+
+/* Before each spaced run, also of those that are dropped, caches are displaced,
+   and then comes the whole gap. */
+static void a_gap_lies_before_each_run(void **state)
+{
+    char order[64] = "";
+    fake fakes[] = { { .cold = 1, .warm = 1, .order = order, .letter = 'a' },
+                     { .cold = 1, .warm = 1, .order = order, .letter = 'b' } };
+    cg_clock clock = start_clock();
+    cg_measured results[2];
+    cg_measuring how;
+
+    (void)state;
+    events = order;
+    clock.sleep = marked_sleep;
+    cg_measuring_init(&how);
+    how.clock = &clock;
+    how.budget = 100;
+    how.warm_up = 1;
+    how.least = how.most = 2;
+    how.gap = 20e-3;
+    how.idle = mark_idle;
+    how.idle_context = order;
+    measure(&how, fakes, 2, results);
+    assert_string_equal(order, "isaisb"
+                               "isaisb"
+                               "isbisa");
+}
+
 static bool three_times(void *context, double used)
 {
     int *left = context;
@@ -294,6 +406,10 @@ int main(void)
         cmocka_unit_test(a_failure_is_its_own),
         cmocka_unit_test(far_ones_are_left),
         cmocka_unit_test(regimes_differ),
+        cmocka_unit_test(a_turn_begins_awake),
+        cmocka_unit_test(spikes_do_not_count),
+        cmocka_unit_test(drift_is_shared),
+        cmocka_unit_test(a_gap_lies_before_each_run),
         cmocka_unit_test(it_can_be_stopped),
         cmocka_unit_test(the_real_clock_goes_on),
     };

@@ -125,8 +125,8 @@ static size_t survey_next(const survey *of)
 
     if (of->count < sizeof first / sizeof first[0])
         return first[of->count];
-    return cg_survey_next((const cg_surface *const *)of->surfaces, DEVICES,
-                          of->cells, NULL, of->measured, CELLS, 1e-3);
+    return cg_survey_next((const cg_surface *const *)of->surfaces, NULL,
+                          DEVICES, of->cells, NULL, of->measured, CELLS, 1e-3);
 }
 
 static bool choice_is_good(const survey *of, size_t cell)
@@ -223,13 +223,36 @@ static void traffic_comes_first(void **state)
         survey_cell(&of, survey_next(&of));
     for (size_t i = 0; i < CELLS; i++)
         weights[i] = i == 33 ? 1 : 0;
-    next = cg_survey_next((const cg_surface *const *)of.surfaces, DEVICES,
+    next = cg_survey_next((const cg_surface *const *)of.surfaces, NULL, DEVICES,
                           of.cells, weights, of.measured, CELLS, 0);
     assert_int_equal(next, 33);
     of.measured[33] = true;
-    assert_true(cg_survey_next((const cg_surface *const *)of.surfaces, DEVICES,
-                               of.cells, weights, of.measured, CELLS,
+    assert_true(cg_survey_next((const cg_surface *const *)of.surfaces, NULL,
+                               DEVICES, of.cells, weights, of.measured, CELLS,
                                0) == SIZE_MAX);
+    for (int device = 0; device < DEVICES; device++)
+        cg_surface_destroy(of.surfaces[device]);
+}
+
+/* Where one can run nothing else, there is nothing to find out. */
+static void who_cannot_run_is_not_in_doubt(void **state)
+{
+    static survey of;
+    bool nowhere[CELLS] = { false }, at_one[CELLS] = { false };
+    const bool *able[DEVICES] = { NULL, nowhere, nowhere, nowhere };
+    const cg_surface *surfaces[DEVICES] = { NULL };
+
+    (void)state;
+    survey_init(&of, 128, 7);
+    survey_cell(&of, 0);
+    surfaces[0] = of.surfaces[0];
+    assert_true(cg_survey_next(surfaces, able, DEVICES, of.cells, NULL,
+                               of.measured, CELLS, 0) == SIZE_MAX);
+    at_one[57] = true;
+    able[2] = at_one;
+    assert_int_equal(cg_survey_next(surfaces, able, DEVICES, of.cells, NULL,
+                                    of.measured, CELLS, 0),
+                     57);
     for (int device = 0; device < DEVICES; device++)
         cg_surface_destroy(of.surfaces[device]);
 }
@@ -241,6 +264,7 @@ int main(void)
         cmocka_unit_test(loss_by_the_formula),
         cmocka_unit_test(unmeasured_is_most_doubtful),
         cmocka_unit_test(traffic_comes_first),
+        cmocka_unit_test(who_cannot_run_is_not_in_doubt),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,14 +78,8 @@ typedef struct set_up {
     cellgate_calibration_result result;
 } set_up;
 
-/* Measurements go to a file of that name. */
-static void begin(set_up *with, const char *store, const char *more)
+static void begin_with(set_up *with, const char *config)
 {
-    char config[8192];
-
-    snprintf(config, sizeof config,
-             "[cellgate]\nunlisted = no\n[calibration]\nstore = %s\n%s%s",
-             store_path(store), devices, more);
     with->runtime = rig_runtime(config);
     with->model = make_model();
     with->session = rig_session(with->runtime, with->model, NULL, NULL);
@@ -94,6 +88,17 @@ static void begin(set_up *with, const char *store, const char *more)
                                             .batch_most = MOST,
                                             .steps_most = MOST };
     with->result.struct_size = sizeof with->result;
+}
+
+/* Measurements go to a file of that name. */
+static void begin(set_up *with, const char *store, const char *more)
+{
+    char config[8192];
+
+    snprintf(config, sizeof config,
+             "[cellgate]\nunlisted = no\n[calibration]\nstore = %s\n%s%s",
+             store_path(store), devices, more);
+    begin_with(with, config);
 }
 
 static void end(set_up *with)
@@ -203,6 +208,7 @@ static void the_best_is_found_and_kept(void **state)
      */
     begin(&with, "best", "");
     assert_true(chosen_at(&with, MOST, MOST, "far"));
+    with.options.seconds = 1;
     calibrate(&with);
     assert_true(before + with.result.cells_measured <= with.result.cells);
     end(&with);
@@ -222,6 +228,7 @@ static void wrong_results_are_never_chosen(void **state)
     begin(&with, "wrong",
           "[device liar]\nplugin = remote\nsimulate = yes\nlaunch = 0\n"
           "step = 0\nbus = 0\nrate = 0\nwrong = yes\n");
+    with.options.seconds = 1;
     calibrate(&with);
     assert_int_equal(with.result.wrong, 3);
     assert_true(rig_logged(CELLGATE_LOG_WARNING, "liar any is not measured"));
@@ -241,6 +248,153 @@ static void wrong_results_are_never_chosen(void **state)
     calibrate(&with);
     assert_true(before + with.result.cells_measured <= with.result.cells);
     end(&with);
+}
+
+/* What a device lacks the memory for is not measured there, and is elsewhere.
+ */
+static cellgate_estimate estimate_at(const set_up *with, int64_t batch,
+                                     int64_t steps, const char *device)
+{
+    cellgate_candidate_info line = { .struct_size = sizeof line };
+    int32_t estimate = CELLGATE_ESTIMATE_NONE;
+    cellgate_explanation *explanation;
+
+    (void)choice_at(with, batch, steps, &explanation);
+    for (size_t at = 0;
+         cellgate_explanation_get(explanation, at, &line) == CELLGATE_OK; at++)
+        if (strcmp(line.device, device) == 0 && line.estimate > estimate)
+            estimate = line.estimate;
+    cellgate_explanation_destroy(explanation);
+    return (cellgate_estimate)estimate;
+}
+
+/* What a device lacks the memory for is not measured there, and is elsewhere.
+ */
+static void memory_limits_are_of_shapes(void **state)
+{
+    set_up with;
+
+    (void)state;
+    begin_with(&with, "[cellgate]\nunlisted = no\n"
+                      "[calibration]\nstore = /dev/null/none\n"
+                      "[device cpu]\nplugin = openmp\nthreads = 1\n"
+                      "[device small]\nplugin = remote\nsimulate = yes\n"
+                      "variants = any\nmemory = 100000\n");
+    with.options.steps_least = MOST;
+    /* There is no store; all else is well. */
+    assert_int_equal(
+        cellgate_calibrate(with.session, &with.options, &with.result, NULL),
+        CELLGATE_IO);
+    assert_true(rig_logged(CELLGATE_LOG_WARNING, "from batch 64, steps 64 on"));
+    assert_int_equal(estimate_at(&with, 1, MOST, "small"),
+                     CELLGATE_ESTIMATE_EXACT);
+    assert_int_equal(estimate_at(&with, MOST, MOST, "small"),
+                     CELLGATE_ESTIMATE_EXTRAPOLATED);
+    assert_int_equal(estimate_at(&with, MOST, MOST, "cpu"),
+                     CELLGATE_ESTIMATE_EXACT);
+    end(&with);
+}
+
+/* A failure that has nothing to do with the shape ends a candidate's part. */
+static void a_failing_candidate_is_left_out(void **state)
+{
+    set_up with;
+
+    (void)state;
+    begin(&with, "failing",
+          "[device broken]\nplugin = remote\nindex = 1\nfail_at = 5\n"
+          "variants = any\n");
+    with.options.seconds = 1;
+    with.options.batch_most = with.options.steps_most = 2;
+    calibrate(&with);
+    assert_int_equal(with.result.failed, 1);
+    assert_int_equal(with.result.wrong, 0);
+    assert_true(
+        rig_logged(CELLGATE_LOG_WARNING, "broken any is not measured for"));
+    assert_int_equal(estimate_at(&with, 1, 1, "far"), CELLGATE_ESTIMATE_EXACT);
+    end(&with);
+}
+
+/* Without a file all of it holds for the process, and is an error all the
+   same. */
+static void what_cannot_be_kept_is_told(void **state)
+{
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cellgate_candidate_info line = { .struct_size = sizeof line };
+    cellgate_decision decision = { .struct_size = sizeof decision };
+    cellgate_explanation *explanation;
+    bool excluded = false;
+    set_up with;
+
+    (void)state;
+    begin_with(&with,
+               "[cellgate]\nunlisted = no\n"
+               "[calibration]\nstore = /dev/null/costs\n"
+               "[device cpu]\nplugin = openmp\nthreads = 1\n"
+               "[device liar]\nplugin = remote\nindex = 1\nsimulate = yes\n"
+               "variants = any\nwrong = yes\n");
+    with.options.seconds = 1;
+    with.options.batch_most = with.options.steps_most = 2;
+    assert_int_equal(
+        cellgate_calibrate(with.session, &with.options, &with.result, &error),
+        CELLGATE_IO);
+    assert_non_null(strstr(error.text, "nothing is kept"));
+    assert_true(rig_logged(CELLGATE_LOG_WARNING, "nothing is kept"));
+    (void)choice_at(&with, 1, 1, &explanation);
+    cellgate_explanation_decision(explanation, &decision);
+    assert_int_equal(decision.estimate, CELLGATE_ESTIMATE_EXACT);
+    for (size_t at = 0;
+         cellgate_explanation_get(explanation, at, &line) == CELLGATE_OK; at++)
+        if (strcmp(line.device, "liar") == 0)
+            excluded |= strcmp(line.excluded, "its results are wrong") == 0;
+    assert_true(excluded);
+    cellgate_explanation_destroy(explanation);
+    end(&with);
+}
+
+/* ---- Regimes ------------------------------------------------------------- */
+
+/* A team that spins, and then sleeps: nothing is quicker when it is kept busy,
+   and nothing slower after a pause. */
+static const char spinner_and_steady[] =
+    "[device spinner]\nplugin = remote\nindex = 1\nsimulate = yes\n"
+    "variants = any\nlaunch = 0.0002\nstep = 0\nidle_after = 0.01\n"
+    "idle_penalty = 0.006\n"
+    "[device steady]\nplugin = remote\nindex = 1\nsimulate = yes\n"
+    "variants = any\nlaunch = 0.0015\nstep = 0\n";
+
+static const char *chosen_in(const char *regime, char *choice, size_t size)
+{
+    cellgate_explanation *explanation;
+    char config[1024];
+    set_up with;
+
+    snprintf(config, sizeof config,
+             "[cellgate]\nunlisted = no\n[calibration]\nstore = %s\n"
+             "[scheduler]\nregime = %s\n%s",
+             store_path("regimes"), regime, spinner_and_steady);
+    begin_with(&with, config);
+    with.options.seconds = 1;
+    with.options.batch_most = with.options.steps_most = 1;
+    calibrate(&with);
+    snprintf(choice, size, "%s", choice_at(&with, 1, 1, &explanation));
+    cellgate_explanation_destroy(explanation);
+    end(&with);
+    return choice;
+}
+
+static void the_regime_decides(void **state)
+{
+    char choice[64];
+
+    (void)state;
+    assert_string_equal(chosen_in("back-to-back", choice, sizeof choice),
+                        "spinner any");
+    assert_string_equal(chosen_in("spaced", choice, sizeof choice),
+                        "steady any");
+    /* One store has both. */
+    assert_string_equal(chosen_in("back-to-back", choice, sizeof choice),
+                        "spinner any");
 }
 
 /* A run that hangs goes on using the model, the weights and the device when the
@@ -330,6 +484,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_is_found_and_kept),
         cmocka_unit_test(wrong_results_are_never_chosen),
+        cmocka_unit_test(memory_limits_are_of_shapes),
+        cmocka_unit_test(a_failing_candidate_is_left_out),
+        cmocka_unit_test(what_cannot_be_kept_is_told),
+        cmocka_unit_test(the_regime_decides),
         cmocka_unit_test(a_hung_run_is_left_behind),
         cmocka_unit_test(a_stop_keeps_what_was_measured),
         cmocka_unit_test(what_cannot_be_asked_for),
