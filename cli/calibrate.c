@@ -14,7 +14,7 @@
 typedef struct calibrate_options {
     char *device, *batch, *steps, *import, *export;
     double seconds; /* below 0: not given */
-    int diff;
+    int cells, diff;
 } calibrate_options;
 
 typedef struct calibration {
@@ -58,6 +58,7 @@ static cellgate_status measure(calibration *of, cellgate_error *error)
     how.batch_most = batch.most;
     how.steps_least = steps.least;
     how.steps_most = steps.most;
+    how.cells_most = (uint32_t)of->options->cells;
     of->result.struct_size = sizeof of->result;
     cli_stop_begin();
     cli_progress_begin_share(&of->progress);
@@ -221,6 +222,10 @@ static int calibrate_main(const cli_command *command, int argc,
           "batch sizes that decisions are wanted for (default 1-64)", "A-B" },
         { "steps", 't', POPT_ARG_STRING, &options.steps, 0,
           "steps, likewise (default 1-128)", "A-B" },
+        { "cells", 'n', POPT_ARG_INT, &options.cells, 0,
+          "measure so many shapes at most (default: as many as decisions need "
+          "and the time allows)",
+          "N" },
         { "device", 'd', POPT_ARG_STRING, &options.device, 0,
           "measure this device alone", "NAME" },
         { "import", '\0', POPT_ARG_STRING, &options.import, 0,
@@ -242,8 +247,10 @@ static int calibrate_main(const cli_command *command, int argc,
 
     if (!cli_parse(command, argc, argv, table, 1, &shared, &arguments))
         exit_code = arguments.exit_code;
-    else if (options.seconds != -1 && !(options.seconds > 0))
-        exit_code = cli_report(CLI_USAGE, "--seconds takes a time above 0");
+    else if ((options.seconds != -1 && !(options.seconds > 0)) ||
+             options.cells < 0)
+        exit_code = cli_report(CLI_USAGE, "--seconds takes a time above 0, and "
+                                          "--cells a number");
     else
         exit_code = calibrate(&shared, &options, arguments.positional[0]);
     cli_finish(&shared, &arguments);

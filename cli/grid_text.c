@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/csv.h"
 #include "cli/plan.h"
 
 /* ---- For people ---------------------------------------------------------- */
@@ -71,25 +72,13 @@ json_t *cli_grid_json(const cli_grid *grid)
                      choices, "cells", cells);
 }
 
-/* A field as RFC 4180 has it. */
-static void put_field(FILE *to, const char *text)
-{
-    fputc('"', to);
-    for (; *text != '\0'; text++) {
-        if (*text == '"')
-            fputc('"', to);
-        fputc(*text, to);
-    }
-    fputc('"', to);
-}
-
 static void put_cell(FILE *to, const cli_grid *grid, const cli_cell *cell)
 {
     fprintf(to, "%" PRId64 ",%" PRId64 ",", cell->batch, cell->steps);
-    put_field(to, grid->choices[cell->choice]);
+    cli_csv_field(to, grid->choices[cell->choice]);
     fprintf(to, ",%s,%.9g,%.4g,%.6g,", cellgate_estimate_name(cell->estimate),
             cell->seconds, cell->error, cell->ahead);
-    put_field(to, cell->rival);
+    cli_csv_field(to, cell->rival);
     fputc('\n', to);
 }
 

@@ -8,8 +8,9 @@
 #include "cli/command.h"
 
 static const cli_command *const commands[] = {
-    &cli_run,  &cli_generate, &cli_inspect, &cli_devices, &cli_calibrate,
-    &cli_plan, &cli_bench,    &cli_convert, &cli_verify,  &cli_conform,
+    &cli_run,       &cli_generate, &cli_inspect, &cli_devices,
+    &cli_calibrate, &cli_plan,     &cli_audit,   &cli_bench,
+    &cli_convert,   &cli_verify,   &cli_conform,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
@@ -49,8 +50,8 @@ static int dispatch(int argc, const char **argv)
             return commands[i]->main(commands[i], argc - 1, argv + 1);
     return cli_report(CLI_USAGE,
                       "there is no command '%s'; there are run, "
-                      "generate, inspect, devices, calibrate, plan, bench, "
-                      "convert, verify and conform (cellgate --help)",
+                      "generate, inspect, devices, calibrate, plan, audit, "
+                      "bench, convert, verify and conform (cellgate --help)",
                       argv[1]);
 }
 

@@ -27,6 +27,9 @@ typedef struct cellgate_calibration {
        0 ends the calibration, and what was measured stays. NULL: not called. */
     int32_t (*progress)(void *context, double done);
     void *progress_context;
+    uint32_t cells_most; /* shapes to measure at most, of each piece of the
+                            model that a device takes as a unit; 0: as many as
+                            decisions need and the time allows */
 } cellgate_calibration;
 
 typedef struct cellgate_calibration_result {
@@ -189,6 +192,106 @@ typedef struct cellgate_service {
    session is NULL. All zero for a session that does not choose by cost. */
 CELLGATE_API cellgate_status cellgate_session_service(
     const cellgate_session *session, cellgate_service *service);
+
+/* ---- Auditing ------------------------------------------------------------ */
+
+/* What came of one shape. */
+typedef enum cellgate_audit_verdict {
+    CELLGATE_AUDIT_UNDECIDED = 0, /* the time did not suffice to tell */
+    CELLGATE_AUDIT_RIGHT = 1,     /* within 5% of the measured best */
+    CELLGATE_AUDIT_WRONG = 2,     /* slower than it by more */
+    CELLGATE_AUDIT_LEFT_OUT = 3   /* a request of that shape cannot be run, or
+                                     takes too much memory */
+} cellgate_audit_verdict;
+
+/* "right"; "undecided" for a number that is none. */
+CELLGATE_API const char *cellgate_audit_verdict_name(int32_t verdict);
+
+/* One shape of an audit. Strings live until the function that it is given to
+   returns. */
+typedef struct cellgate_audit_cell {
+    size_t struct_size;
+    int64_t batch;
+    int64_t steps;      /* of the first input; 0 where it has none */
+    int32_t verdict;    /* a cellgate_audit_verdict */
+    int32_t crossover;  /* non-zero: with half or twice the batch or the
+                           steps another one is chosen */
+    const char *choice; /* "card any"; as in a cellgate_decision */
+    const char *best;   /* the fastest one as measured: it, or a rival */
+    const char *note;   /* "", or why the shape is left out, or which rival
+                           could not be run */
+    int32_t estimate;   /* a cellgate_estimate: where the prediction for the
+                           choice comes from */
+    double predicted;   /* seconds, of the choice; 0: not measured before */
+    double seconds;     /* its median now, host memory to host memory */
+    /* Its time over that of the rival that is hardest to tell from a better
+       one, and an interval of that ratio. All 0 without rivals. */
+    double ratio, ratio_low, ratio_high;
+    /* Its time over its own, measured in the same way: what the audit cannot
+       tell apart. */
+    double self, self_low, self_high;
+    uint32_t rivals; /* compared with it */
+    uint32_t far;    /* of these, at least three times slower: few samples */
+    uint32_t rounds; /* samples of the choice */
+} cellgate_audit_cell;
+
+/* What to look at; zero and NULL are the defaults. */
+typedef struct cellgate_audit_options {
+    size_t struct_size;
+    double seconds;      /* time to spend at most; 60 */
+    int64_t batch_least; /* a grid of powers of two, and both ends: 1 */
+    int64_t batch_most;  /* 64 */
+    int64_t steps_least; /* 1; a model of fixed steps has those */
+    int64_t steps_most;  /* 128 */
+    uint32_t cells;      /* so many of the grid's shapes, drawn at random
+                            without repetition; 0: all */
+    uint64_t seed;       /* of the drawing, and of the order: the same seed
+                            gives the same shapes */
+    /* Called now and then, with the share of the work done; a value other than
+       0 ends the audit, and the rest is not reached. NULL: not called. */
+    int32_t (*progress)(void *context, double done);
+    void *progress_context;
+    /* Told of each shape when it is done. NULL: not called. */
+    void (*cell)(void *context, const cellgate_audit_cell *cell);
+    void *cell_context;
+} cellgate_audit_options;
+
+/* right + wrong + undecided + left_out + unreached == cells. */
+typedef struct cellgate_audit_result {
+    size_t struct_size;
+    uint32_t cells; /* shapes that were asked for */
+    uint32_t right, wrong, undecided;
+    uint32_t left_out;
+    uint32_t unreached; /* the time was up before */
+    /* Of the right, wrong and undecided ones: those near a crossover. */
+    uint32_t crossover_right, crossover_wrong, crossover_undecided;
+    /* And those whose choice was measured at the very shape before. */
+    uint32_t exact_right, exact_wrong, exact_undecided;
+    double regret; /* what the choice loses to the measured best, relative to
+                      it, mean over the shapes that are not left out */
+    double worst;  /* the largest ratio of the choice to the best */
+    /* The choice against itself, as |ratio - 1|: median and largest. */
+    double self_median, self_worst;
+} cellgate_audit_result;
+
+/*
+ * Whether requests are given to the right device. At each shape a request is
+ * run to see where it goes; then that choice is measured against the model on
+ * each other device and variant, fresh, in pairs and by turns, until the
+ * interval (99%) of the ratio of their times lies within 1.05 or beyond it. At
+ * least one fresh sample is taken of every rival, whatever it was predicted to
+ * cost; only one whose samples are all three times slower is let go without an
+ * interval. Rivals whose results are wrong or of another precision are not
+ * compared, for a request never goes there.
+ *
+ * Nothing is kept: costs and pins are as before, and requests are given to what
+ * a new session would give them to. The regime is that of the configuration.
+ * Nothing else should use the devices meanwhile. Weights are laid out once more
+ * for each variant. `options` may be NULL; `result` must not be.
+ */
+CELLGATE_API cellgate_status
+cellgate_audit(cellgate_session *session, const cellgate_audit_options *options,
+               cellgate_audit_result *result, cellgate_error *error);
 
 #ifdef __cplusplus
 }

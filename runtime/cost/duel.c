@@ -47,10 +47,20 @@ void cg_dueling_init(cg_dueling *how)
 
 /* ---- Samples ------------------------------------------------------------- */
 
+static void wait(const duelling *at)
+{
+    const cg_dueling *how = at->how;
+
+    if (how->gap <= 0)
+        return;
+    if (how->idle != NULL)
+        how->idle(how->idle_context);
+    how->clock->sleep(how->clock->context, how->gap);
+}
+
 static bool run(const duelling *at, fighter *who)
 {
-    if (at->how->gap > 0)
-        at->how->clock->sleep(at->how->clock->context, at->how->gap);
+    wait(at);
     who->status = who->of->run(who->of->context, &who->error);
     who->live = who->live && who->status == CELLGATE_OK;
     return who->status == CELLGATE_OK;
@@ -76,7 +86,7 @@ static double time_runs(const duelling *at, fighter *who, uint32_t runs)
 static void take_sample(const duelling *at, fighter *who)
 {
     if (at->how->gap > 0)
-        at->how->clock->sleep(at->how->clock->context, at->how->gap);
+        wait(at);
     else if (who->last < SHORT_RUN && !run(at, who))
         return;
     who->last = time_runs(at, who, at->how->gap > 0 ? 1 : who->runs);
@@ -95,8 +105,7 @@ static void warm_up(const duelling *at, fighter *who)
 
     if (!run(at, who))
         return;
-    if (at->how->gap > 0)
-        at->how->clock->sleep(at->how->clock->context, at->how->gap);
+    wait(at);
     who->last = time_runs(at, who, 1);
     if (who->live && who->last < least)
         who->runs = (uint32_t)fmin(RUNS_MOST, ceil(least / who->last));

@@ -27,6 +27,8 @@ typedef struct cg_dueling {
     double far;        /* a rival this many times slower is done with early */
     uint32_t most;     /* rounds, at most CG_RATIO_PAIRS */
     double gap;        /* seconds before each run; 0: back to back */
+    void (*idle)(void *context); /* before the gap; NULL: nothing */
+    void *idle_context;
     /* Asked between rounds; false ends the duel. NULL: never asked. */
     bool (*go_on)(void *context);
     void *go_on_context;

@@ -67,6 +67,7 @@ static cellgate_status explain_offer(void *context, const cg_offer *offer,
     if (status != CELLGATE_OK)
         return status;
     added->segment = offer->segment;
+    added->runs = offer->segment != NULL && option.excluded == NULL;
     added->info.threads = offer->threads;
     set_cost(added, &option.cost);
     return CELLGATE_OK;

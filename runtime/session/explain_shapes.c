@@ -19,16 +19,24 @@ static bool decides_steps(const cg_value *value)
     return false;
 }
 
+bool cg_explain_free_steps(const cellgate_model *model)
+{
+    for (size_t at = 0; at < model->input_count; at++)
+        if (decides_steps(&model->values[model->inputs[at].value]))
+            return true;
+    return false;
+}
+
 static cellgate_status check(const cellgate_model *model,
                              const cellgate_question *question,
                              cellgate_error *error)
 {
-    bool free_steps = false, same = question->steps == 0;
+    const bool free_steps = cg_explain_free_steps(model);
+    bool same = question->steps == 0;
 
     for (size_t at = 0; at < model->input_count; at++) {
         const cg_value *value = &model->values[model->inputs[at].value];
 
-        free_steps = free_steps || decides_steps(value);
         same = same || (has_steps(value) && value->shape[1] == question->steps);
     }
     if (question->batch < 1 || question->batch > INT32_MAX ||
@@ -49,7 +57,7 @@ static cellgate_status check(const cellgate_model *model,
     return CELLGATE_OK;
 }
 
-static void set_input(const cg_value *value, const cellgate_question *question,
+void cg_explain_input(const cg_value *value, const cellgate_question *question,
                       cellgate_input *input)
 {
     *input = (cellgate_input){ .struct_size = sizeof *input };
@@ -90,8 +98,8 @@ cellgate_status cg_explain_shapes(const cg_graph *graph,
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "no memory to explain a decision");
     for (size_t at = 0; at < model->input_count; at++)
-        set_input(&model->values[model->inputs[at].value], question,
-                  &inputs[at]);
+        cg_explain_input(&model->values[model->inputs[at].value], question,
+                         &inputs[at]);
     request.inputs = inputs;
     status = cg_request_shapes(&request, graph, shapes, error);
     if (status == CELLGATE_OK)

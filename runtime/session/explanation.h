@@ -9,6 +9,7 @@ typedef struct cg_explanation_line {
     cellgate_candidate_info info;
     char *nodes, *device, *variant, *excluded;
     const cg_segment *segment; /* while it is made; NULL: not to be run */
+    bool runs; /* nothing but a missing measurement speaks against it */
 } cg_explanation_line;
 
 struct cellgate_explanation {

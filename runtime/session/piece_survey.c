@@ -57,7 +57,11 @@ static bool too_large(const cg_piece_survey *of, const cg_cost_shape *cell)
 
 static cellgate_status measure_cells(cg_piece_survey *of, cellgate_error *error)
 {
-    while (!of->stopped && cg_piece_survey_left(of) > 0) {
+    const uint32_t before = of->result->cells_measured;
+    const uint32_t most = of->options->cells_most;
+
+    while (!of->stopped && cg_piece_survey_left(of) > 0 &&
+           (most == 0 || of->result->cells_measured - before < most)) {
         cellgate_status status;
         size_t cell;
 

@@ -222,18 +222,27 @@ static void test_short_runs(void **state)
     assert_true(changes <= 3 * 9);
 }
 
+static void count_idle(void *context)
+{
+    ++*(int *)context;
+}
+
 static void test_spaced(void **state)
 {
     duel_rig rig;
+    int idles = 0;
 
     (void)state;
     rig_init(&rig, 2e-6, 3e-6);
     rig.how.gap = 0.02;
+    rig.how.idle = count_idle;
+    rig.how.idle_context = &idles;
     rig_duel(&rig, 1);
     assert_int_equal(rig.duel.verdict, CG_DUEL_RIGHT);
     /* A gap before each run, and no runs together. */
     assert_int_equal(rig.rivals[0].runs, 2 + 8);
     assert_true(near(slept, 0.02 * 3 * (2 + 8), 1e-6));
+    assert_int_equal(idles, 3 * (2 + 8));
 }
 
 static void test_failures(void **state)
