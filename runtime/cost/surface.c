@@ -73,6 +73,22 @@ static double form_at(const cg_surface *surface, const cg_cost_shape *shape)
     return sum;
 }
 
+void cg_surface_shares(const cg_surface *surface, const cg_cost_shape *shape,
+                       double *launch, double *steps, double *work)
+{
+    const double all = surface != NULL ? form_at(surface, shape) : 0;
+    double of[CG_FIT_UNKNOWNS];
+
+    *launch = *steps = 0;
+    *work = 1;
+    if (!(all > 0))
+        return;
+    terms(shape, of);
+    *launch = surface->form[0] * of[0] / all;
+    *steps = surface->form[2] * of[2] / all;
+    *work = 1 - *launch - *steps;
+}
+
 /* ---- Making -------------------------------------------------------------- */
 
 static bool same_shape(const cg_cost_shape *a, const cg_cost_shape *b)

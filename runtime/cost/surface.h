@@ -70,6 +70,11 @@ void cg_surface_destroy(cg_surface *surface); /* NULL is allowed */
 void cg_surface_predict(const cg_surface *surface, const cg_cost_shape *shape,
                         cg_cost *cost);
 
+/* Of the form at a shape, the shares of the launch, of the steps, and of what
+   grows with the rows; they add up to 1. All is work where nothing is known. */
+void cg_surface_shares(const cg_surface *surface, const cg_cost_shape *shape,
+                       double *launch, double *steps, double *work);
+
 /* Distance of two shapes, in octaves. */
 double cg_cost_distance(const cg_cost_shape *a, const cg_cost_shape *b);
 

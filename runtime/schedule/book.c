@@ -38,6 +38,7 @@ cellgate_status cg_cost_book_create(cg_cost_store *store,
     atomic_init(&made->generation, 1);
     pthread_mutex_init(&made->mutex, NULL);
     made->store = store;
+    made->lenders = 1;
     made->complain = complain;
     made->complain_context = context;
     cg_book_tell_notes(made);
@@ -96,21 +97,24 @@ cellgate_status cg_cost_book_trouble(cg_cost_book *book, cellgate_error *error)
 
 /* ---- Asking ------------------------------------------------------------- */
 
-static cellgate_status predict(cg_page *page, cg_regime regime,
+static cellgate_status predict(cg_cost_book *book,
+                               const cg_cost_candidate *candidate,
+                               const char *structure, cg_regime regime,
                                const cg_cost_shape *shape, cg_cost *cost,
                                cellgate_error *error)
 {
-    cg_page_side *side = page != NULL ? &page->sides[regime] : NULL;
+    cg_page *page = cg_book_open_page(book, candidate, structure);
+    const cg_surface *surface;
 
-    if (side == NULL)
+    if (page == NULL)
         return no_memory(error);
-    if (side->count == 0)
-        return CELLGATE_OK;
-    if (side->surface == NULL)
-        side->surface = cg_surface_create(side->points, side->count);
-    if (side->surface == NULL)
+    if (page->sides[regime].count == 0)
+        return cg_book_borrow(book, candidate, page, regime, shape, cost,
+                              error);
+    surface = cg_page_surface(&page->sides[regime]);
+    if (surface == NULL)
         return no_memory(error);
-    cg_surface_predict(side->surface, shape, cost);
+    cg_surface_predict(surface, shape, cost);
     return CELLGATE_OK;
 }
 
@@ -124,8 +128,7 @@ cellgate_status cg_cost_book_predict(cg_cost_book *book,
 
     cg_surface_predict(NULL, shape, cost);
     pthread_mutex_lock(&book->mutex);
-    status = predict(cg_book_open_page(book, candidate, structure), regime,
-                     shape, cost, error);
+    status = predict(book, candidate, structure, regime, shape, cost, error);
     pthread_mutex_unlock(&book->mutex);
     return status;
 }
@@ -242,6 +245,8 @@ cellgate_status cg_cost_book_put(cg_cost_book *book,
 
     pthread_mutex_lock(&book->mutex);
     page = cg_book_open_page(book, candidate, structure);
+    if (page != NULL && page->sides[regime].count == 0)
+        book->lenders++;
     status = page != NULL ? cg_page_set_point(page, regime, point, error)
                           : no_memory(error);
     if (status == CELLGATE_OK) {

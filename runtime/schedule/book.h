@@ -33,8 +33,9 @@ void cg_cost_book_release(cg_cost_book *book); /* NULL is allowed */
 /* OK, or why the store cannot be read now: BUSY, IO. */
 cellgate_status cg_cost_book_trouble(cg_cost_book *book, cellgate_error *error);
 
-/* What a candidate costs at a shape; NONE where nothing is known. Fails with
-   NO_MEMORY only. */
+/* What a candidate costs at a shape; of a structure that was not measured on
+   it, what it may cost, by those that were (work.h); NONE where nothing is
+   known. Fails with NO_MEMORY only. */
 cellgate_status cg_cost_book_predict(cg_cost_book *book,
                                      const cg_cost_candidate *candidate,
                                      const char *structure, cg_regime regime,
@@ -78,6 +79,28 @@ bool cg_cost_book_knows(cg_cost_book *book, const char *identity);
 
 /* Changes whenever something was put: decisions made before may not hold. */
 uint64_t cg_cost_book_generation(const cg_cost_book *book);
+
+/* ---- book_traffic.c: what comes in service --------------------------------
+ */
+
+/* Shapes that are remembered, of all structures together. */
+#define CG_BOOK_TRAFFIC 256
+
+/*
+ * Requests of that structure and shape came: calibration looks at such shapes
+ * more closely. For this process; of too many shapes the rarest are forgotten.
+ */
+void cg_cost_book_saw(cg_cost_book *book, const char *structure,
+                      const cg_cost_shape *shape, double requests);
+/*
+ * How the traffic of a structure is spread over shapes: weights[i] is 1, and
+ * CG_TRAFFIC_WEIGHT more times the share of it that is nearest to cells[i]. All
+ * are 1 where none was seen.
+ */
+#define CG_TRAFFIC_WEIGHT 9
+void cg_cost_book_weights(cg_cost_book *book, const char *structure,
+                          const cg_cost_shape *cells, size_t count,
+                          double *weights);
 
 /* The store, for export, import and notes, under the book's lock: no other
    call of the book until it is given back. */

@@ -41,6 +41,7 @@ void cg_book_drop_pages(cg_cost_book *book)
 
 void cg_book_forget_pages(cg_cost_book *book)
 {
+    book->lenders++;
     for (size_t slot = 0; slot < CG_BOOK_SLOTS; slot++)
         for (cg_page **at = &book->slots[slot]; *at != NULL;) {
             cg_page *page = *at;
@@ -68,6 +69,13 @@ static cg_cost_point *find_point(const cg_page_side *side,
             return &side->points[at];
     }
     return NULL;
+}
+
+const cg_surface *cg_page_surface(cg_page_side *side)
+{
+    if (side->surface == NULL && side->count > 0)
+        side->surface = cg_surface_create(side->points, side->count);
+    return side->surface;
 }
 
 cellgate_status cg_page_set_point(cg_page *page, cg_regime regime,
@@ -142,7 +150,13 @@ static void can_be_read(cg_cost_book *book)
     atomic_fetch_add(&book->generation, 1);
 }
 
-static void cannot_be_read(cg_cost_book *book, const cellgate_error *why)
+bool cg_book_may_read(const cg_cost_book *book)
+{
+    return book->unread.status == CELLGATE_OK ||
+           cg_now(&cg_real_clock) >= book->retry;
+}
+
+void cg_book_cannot_be_read(cg_cost_book *book, const cellgate_error *why)
 {
     if (book->unread.status == CELLGATE_OK && book->complain != NULL) {
         char text[sizeof why->text + 80];
@@ -163,8 +177,7 @@ static bool fill_page(cg_cost_book *book, const cg_cost_candidate *candidate,
     cellgate_error why = CELLGATE_ERROR_INIT;
     cellgate_status status;
 
-    if (page->read || (book->unread.status != CELLGATE_OK &&
-                       cg_now(&cg_real_clock) < book->retry))
+    if (page->read || !cg_book_may_read(book))
         return true;
     status = read_page(book, candidate, structure, page, &why);
     if (status == CELLGATE_NO_MEMORY)
@@ -172,7 +185,7 @@ static bool fill_page(cg_cost_book *book, const cg_cost_candidate *candidate,
     if (status == CELLGATE_OK)
         can_be_read(book);
     else
-        cannot_be_read(book, &why);
+        cg_book_cannot_be_read(book, &why);
     return true;
 }
 
@@ -212,6 +225,8 @@ cg_page *cg_book_open_page(cg_cost_book *book,
     page = find_page(book, slot, key);
     if (page == NULL && (page = calloc(1, sizeof *page)) != NULL) {
         page->key = key;
+        page->structure = key + strlen(key) - strlen(structure);
+        page->has_work = cg_work_read(structure, &page->work);
         page->next = book->slots[slot];
         book->slots[slot] = page;
         key = NULL;

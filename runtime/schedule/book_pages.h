@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "runtime/cost/work.h"
 #include "runtime/schedule/book.h"
 
 /* The points of one regime. */
@@ -16,11 +17,18 @@ typedef struct cg_page_side {
     cg_cost_point *points;
     size_t count;
     cg_surface *surface; /* NULL: to be made */
+    /* Without points: the page of another structure whose costs are borrowed,
+       NULL for none, as it was looked for when the book's `lenders` was so. */
+    struct cg_page *lender;
+    uint64_t looked;
 } cg_page_side;
 
 typedef struct cg_page {
     struct cg_page *next; /* of the same slot */
     char *key;
+    const char *structure; /* within the key */
+    bool has_work;         /* else it lends and borrows nothing */
+    cg_work work;
     bool read;   /* what the store has is in it */
     bool unkept; /* it has what the store could not keep */
     cg_page_side sides[CG_REGIMES];
@@ -28,6 +36,13 @@ typedef struct cg_page {
 } cg_page;
 
 #define CG_BOOK_SLOTS 256
+
+/* Requests that came. */
+typedef struct cg_seen {
+    uint64_t structure; /* its hash */
+    cg_cost_shape shape;
+    double requests;
+} cg_seen;
 
 struct cg_cost_book {
     atomic_size_t references;
@@ -42,6 +57,9 @@ struct cg_cost_book {
     cellgate_error
         unread;   /* OK, or why the store could not be read last time */
     double retry; /* when reading is tried again, by the real clock */
+    cg_seen seen[CG_BOOK_TRAFFIC];
+    size_t seen_count;
+    uint64_t lenders; /* changes when there may be another one; above 0 */
 };
 
 /* The page, with what the store has as far as that can be read. NULL: no
@@ -53,9 +71,25 @@ cg_page *cg_book_open_page(cg_cost_book *book,
 cellgate_status cg_page_set_point(cg_page *page, cg_regime regime,
                                   const cg_cost_point *point,
                                   cellgate_error *error);
+/* NULL: there are no points, or no memory. */
+const cg_surface *cg_page_surface(cg_page_side *side);
+/* Whether the store may be read now, and that it could not be. */
+bool cg_book_may_read(const cg_cost_book *book);
+void cg_book_cannot_be_read(cg_cost_book *book, const cellgate_error *why);
 /* What the store has is read anew; what it could not keep stays. */
 void cg_book_forget_pages(cg_cost_book *book);
 void cg_book_drop_pages(cg_cost_book *book);
+
+/*
+ * book_lend.c: what a page without points in that regime can say, from the
+ * candidate's other structures; NONE where these say nothing. Fails with
+ * NO_MEMORY only.
+ */
+cellgate_status cg_book_borrow(cg_cost_book *book,
+                               const cg_cost_candidate *candidate,
+                               cg_page *page, cg_regime regime,
+                               const cg_cost_shape *shape, cg_cost *cost,
+                               cellgate_error *error);
 
 /* book.c: passes on what the store has noted since the last time. */
 void cg_book_tell_notes(cg_cost_book *book);

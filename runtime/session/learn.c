@@ -49,9 +49,12 @@ static void learn(cellgate_session *session, const cg_lesson *lesson)
 {
     cg_summary seen;
 
-    if (cg_learner_note(session->learner, lesson->segment, &lesson->shape,
-                        lesson->seconds, &seen))
-        correct(session, lesson->segment, &lesson->shape, &seen);
+    if (!cg_learner_note(session->learner, lesson->segment, &lesson->shape,
+                         lesson->seconds, &seen))
+        return;
+    cg_cost_book_saw(session->book, lesson->segment->structure, &lesson->shape,
+                     seen.count);
+    correct(session, lesson->segment, &lesson->shape, &seen);
 }
 
 /* ---- The choice --------------------------------------------------------- */

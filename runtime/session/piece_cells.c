@@ -61,13 +61,17 @@ cellgate_status cg_piece_survey_list_cells(cg_piece_survey *of,
     of->done = calloc(rows * columns, sizeof *of->done);
     of->able =
         calloc(rows * columns * of->piece->segment_count + 1, sizeof *of->able);
-    if (of->cells == NULL || of->done == NULL || of->able == NULL)
+    of->weights = calloc(rows * columns, sizeof *of->weights);
+    if (of->cells == NULL || of->done == NULL || of->able == NULL ||
+        of->weights == NULL)
         return no_memory(error);
     for (size_t row = 0; row < rows; row++)
         for (size_t column = 0; column < columns; column++)
             of->cells[of->cell_count++] =
                 (cg_cost_shape){ batches[row], steps[column], 1 };
     of->columns = columns;
+    cg_cost_book_weights(of->session->book, of->piece->segments[0]->structure,
+                         of->cells, of->cell_count, of->weights);
     return CELLGATE_OK;
 }
 

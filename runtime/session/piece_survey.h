@@ -2,7 +2,8 @@
 /*
  * The survey of one piece of a model: its candidates are checked, and then
  * measured at the corners and the middle of the shapes that are asked for, and
- * wherever the decision is most in doubt, until all are sure or the time is up.
+ * wherever the decision is most in doubt, where requests come before where none
+ * do, until all are sure or the time is up.
  */
 #ifndef CELLGATE_RUNTIME_SESSION_PIECE_SURVEY_H
 #define CELLGATE_RUNTIME_SESSION_PIECE_SURVEY_H

@@ -236,10 +236,99 @@ static void on_a_full_disk_it_holds_for_the_process(void **state)
     cg_cost_book_release(book);
 }
 
+/* Of a structure that was never measured, from the one that is most alike. */
+static void structures_lend_costs(void **state)
+{
+    static const char small[] = "lstm 64 64 d1 a1 a2 a2 o1";
+    static const char middle[] = "lstm 80 80 d1 a1 a2 a2 o1";
+    static const char large[] = "lstm 512 512 d1 a1 a2 a2 o1";
+    const cg_cost_point point = { shape, { 1e-3, 1e-3, 1e-3, 0.01, 31 } };
+    const cg_cost_point far_off = { shape, { 1, 1, 1, 0.01, 31 } };
+    cg_cost_candidate other = one_thread;
+    cg_cost_book *book = open_book(scratch_path("lending"));
+    cg_cost cost;
+
+    (void)state;
+    other.variant = "t2";
+    assert_int_equal(
+        cg_cost_book_put(book, &one_thread, small, CG_SPACED, &point, NULL),
+        CELLGATE_OK);
+    assert_int_equal(
+        cg_cost_book_put(book, &one_thread, large, CG_SPACED, &far_off, NULL),
+        CELLGATE_OK);
+    for (int process = 0; process < 2; process++) {
+        assert_int_equal(cg_cost_book_predict(book, &one_thread, middle,
+                                              CG_SPACED, &shape, &cost, NULL),
+                         CELLGATE_OK);
+        assert_int_equal(cost.kind, CG_COST_BORROWED);
+        assert_true(cost.seconds > 1e-3 && cost.seconds < 0.1);
+        assert_int_equal(cg_cost_book_predict(book, &one_thread, middle,
+                                              CG_BACK_TO_BACK, &shape, &cost,
+                                              NULL),
+                         CELLGATE_OK);
+        assert_int_equal(cost.kind, CG_COST_NONE);
+        assert_int_equal(cg_cost_book_predict(book, &other, middle, CG_SPACED,
+                                              &shape, &cost, NULL),
+                         CELLGATE_OK);
+        assert_int_equal(cost.kind, CG_COST_NONE);
+        cg_cost_book_release(book);
+        book = open_book(scratch_path("lending"));
+    }
+    /* Something nearer, and at last the thing itself. */
+    assert_int_equal(cg_cost_book_predict(book, &one_thread, middle, CG_SPACED,
+                                          &shape, &cost, NULL),
+                     CELLGATE_OK);
+    assert_int_equal(cg_cost_book_put(book, &one_thread,
+                                      "lstm 79 80 d1 a1 a2 a2 o1", CG_SPACED,
+                                      &far_off, NULL),
+                     CELLGATE_OK);
+    assert_int_equal(cg_cost_book_predict(book, &one_thread, middle, CG_SPACED,
+                                          &shape, &cost, NULL),
+                     CELLGATE_OK);
+    assert_true(cost.kind == CG_COST_BORROWED && cost.seconds > 1);
+    assert_int_equal(
+        cg_cost_book_put(book, &one_thread, middle, CG_SPACED, &point, NULL),
+        CELLGATE_OK);
+    assert_int_equal(cg_cost_book_predict(book, &one_thread, middle, CG_SPACED,
+                                          &shape, &cost, NULL),
+                     CELLGATE_OK);
+    assert_true(cost.kind == CG_COST_EXACT && cost.seconds == 1e-3);
+    cg_cost_book_release(book);
+}
+
+static void traffic_weighs(void **state)
+{
+    const cg_cost_shape cells[] = { { 1, 1, 1 }, { 1, 64, 1 }, { 64, 64, 1 } };
+    cg_cost_book *book = open_book(NULL);
+    double weights[3];
+
+    (void)state;
+    cg_cost_book_weights(book, lstm, cells, 3, weights);
+    assert_true(weights[0] == 1 && weights[1] == 1 && weights[2] == 1);
+    /* Three in four near the second one, one in four at the third. */
+    cg_cost_book_saw(book, lstm, &(cg_cost_shape){ 2, 50, 1 }, 1);
+    cg_cost_book_saw(book, lstm, &(cg_cost_shape){ 64, 64, 1 }, 1);
+    cg_cost_book_saw(book, lstm, &(cg_cost_shape){ 2, 50, 1 }, 2);
+    cg_cost_book_saw(book, "lstm 1 1", &(cg_cost_shape){ 1, 1, 1 }, 100);
+    cg_cost_book_weights(book, lstm, cells, 3, weights);
+    assert_true(weights[0] == 1);
+    assert_true(weights[1] == 1 + 0.75 * CG_TRAFFIC_WEIGHT);
+    assert_true(weights[2] == 1 + 0.25 * CG_TRAFFIC_WEIGHT);
+    /* Many more: the rare ones go, the frequent ones stay. */
+    for (int64_t batch = 1; batch < 1000; batch++)
+        cg_cost_book_saw(book, "lstm 2 2", &(cg_cost_shape){ batch, 1, 1 },
+                         0.5);
+    cg_cost_book_weights(book, lstm, cells, 3, weights);
+    assert_true(weights[1] == 1 + 0.75 * CG_TRAFFIC_WEIGHT);
+    cg_cost_book_release(book);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_put_holds),
+        cmocka_unit_test(structures_lend_costs),
+        cmocka_unit_test(traffic_weighs),
         cmocka_unit_test(a_locked_store_is_as_good_as_empty),
         cmocka_unit_test(what_is_newer_stays),
         cmocka_unit_test(without_a_file_it_holds_for_the_process),

@@ -127,6 +127,53 @@ static void every_candidate_is_told(void **state)
     end(&with);
 }
 
+/* What another model's structure costs, as measured; much like this one's. */
+static void lend(const set_up *with, const char *device, const char *variant,
+                 double seconds)
+{
+    const cg_segment *segment =
+        cost_rig_segment(with->session, device, variant, 0, 2);
+    const cg_cost_point point = { { 8, 5, 1 },
+                                  { seconds, seconds, seconds, 0.01, 31 } };
+    const char *structure = segment->structure;
+    cg_cost_candidate candidate;
+    char other[256];
+
+    assert_int_equal(strncmp(structure, "lstm 4 6 ", 9), 0);
+    snprintf(other, sizeof other, "lstm 5 6 %s", structure + 9);
+    assert_int_equal(cg_segment_candidate(segment, &candidate, NULL),
+                     CELLGATE_OK);
+    (void)cg_cost_book_put(with->session->book, &candidate, other,
+                           CG_BACK_TO_BACK, &point, NULL);
+}
+
+/* A model that was never measured goes where one much like it is quick; but
+   something measured is left for that only where it is far slower. */
+static void unmeasured_models_borrow(void **state)
+{
+    set_up with;
+
+    (void)state;
+    begin(&with, two_devices, NULL);
+    lend(&with, "cpu", "t1", 1e-3);
+    lend(&with, "card", "any", 1e-4);
+    ask(&with, 8);
+    assert_string_equal(with.decision.choice, "card any");
+    assert_int_equal(with.decision.estimate, CELLGATE_ESTIMATE_BORROWED);
+    assert_non_null(strstr(with.decision.reason, "borrowed"));
+    assert_int_equal(line_of(&with, "cpu", "t1", false).estimate,
+                     CELLGATE_ESTIMATE_BORROWED);
+    cost_rig_put(with.session,
+                 cost_rig_segment(with.session, "cpu", "t1", 0, 2), 8, 1.2e-4);
+    ask(&with, 8);
+    assert_string_equal(with.decision.choice, "cpu t1");
+    cost_rig_put(with.session,
+                 cost_rig_segment(with.session, "cpu", "t1", 0, 2), 8, 1.2e-3);
+    ask(&with, 8);
+    assert_string_equal(with.decision.choice, "card any");
+    end(&with);
+}
+
 /* What is explained is what happens. */
 static void requests_go_where_it_says(void **state)
 {
@@ -384,6 +431,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_candidate_is_told),
+        cmocka_unit_test(unmeasured_models_borrow),
         cmocka_unit_test(requests_go_where_it_says),
         cmocka_unit_test(reasons_against),
         cmocka_unit_test(a_device_out_of_service),
