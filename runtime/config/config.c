@@ -23,6 +23,7 @@ typedef struct builder {
     const cg_section *section; /* the one being read; NULL before the first */
     char name[CG_INI_SECTION_MAX + 1]; /* its name as written */
     cg_device_section *device;         /* for [device NAME] */
+    cg_pin_section *pin;               /* for [pin NAME] */
     int section_lines[SECTIONS_MAX];   /* where each began; 0: not yet */
     int key_lines[SECTION_KEYS_MAX];   /* the same, of this section's keys */
 } builder;
@@ -44,6 +45,15 @@ static cellgate_status no_memory(const builder *b, cellgate_error *error)
 
 /* ---- Sections ----------------------------------------------------------- */
 
+/* Whether sections of that kind have a name behind it. */
+static bool is_named(const char *kind)
+{
+    for (size_t i = 0; i < cg_section_count; i++)
+        if (strcmp(cg_sections[i].name, kind) == 0)
+            return cg_sections[i].fills != CG_FILLS_CONFIG;
+    return false;
+}
+
 static cellgate_status refuse_section(const builder *b, const char *name,
                                       int line, cellgate_error *error)
 {
@@ -57,9 +67,9 @@ static cellgate_status refuse_section(const builder *b, const char *name,
     for (size_t i = 0; i < cg_section_count; i++)
         cg_suggestion_offer(&meant, cg_sections[i].name,
                             strlen(cg_sections[i].name));
-    if (meant.best != NULL && strcmp(meant.best, "device") == 0)
+    if (meant.best != NULL && is_named(meant.best))
         return cg_complain(
-            error, &place, "unknown section; did you mean [device%s]?",
+            error, &place, "unknown section; did you mean [%s%s]?", meant.best,
             name[kind_length] == '\0' ? " NAME" : name + kind_length);
     if (meant.best != NULL)
         return cg_complain(error, &place,
@@ -67,8 +77,7 @@ static cellgate_status refuse_section(const builder *b, const char *name,
                            meant.length, meant.best);
     return cg_complain(error, &place,
                        "unknown section; there are [cellgate], [scheduler], "
-                       "[calibration] and "
-                       "[device NAME]");
+                       "[calibration], [device NAME] and [pin NAME]");
 }
 
 /* What is wrong with the NAME of [device NAME]; NULL: nothing. */
@@ -126,17 +135,55 @@ static cellgate_status add_device(builder *b, const char *name, int line,
     return CELLGATE_OK;
 }
 
+static cellgate_status add_pin(builder *b, const char *name, int line,
+                               cellgate_error *error)
+{
+    cg_place place = { b->file, line, b->name, NULL };
+    cg_config *config = b->config;
+    cg_pin_section *grown;
+
+    if (name[0] == '\0')
+        return cg_complain(error, &place, "a pin needs a name: [pin NAME]");
+    for (size_t i = 0; i < config->pin_count; i++)
+        if (strcmp(config->pins[i].name, name) == 0)
+            return cg_complain(error, &place,
+                               "this section is in line %d already; give each "
+                               "pin a name of its own",
+                               config->pins[i].line);
+    grown = realloc(config->pins, (config->pin_count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return no_memory(b, error);
+    config->pins = grown;
+    b->pin = &grown[config->pin_count];
+    memset(b->pin, 0, sizeof *b->pin);
+    b->pin->line = line;
+    b->pin->name = strdup(name);
+    if (b->pin->name == NULL)
+        return no_memory(b, error);
+    config->pin_count++; /* from here on the config frees it */
+    if (cg_store_defaults(b->section, b->pin) != CELLGATE_OK)
+        return no_memory(b, error);
+    return CELLGATE_OK;
+}
+
 /* What a section must have is checked when it ends. */
 static cellgate_status end_section(builder *b, cellgate_error *error)
 {
     cg_place place;
 
-    if (b->device == NULL || b->device->plugin != NULL)
-        return CELLGATE_OK;
-    place = place_at(b, b->device->line, "plugin");
-    return cg_complain(error, &place,
-                       "missing; write plugin = NAME, with a name that "
-                       "\"cellgate devices\" lists");
+    if (b->device != NULL && b->device->plugin == NULL) {
+        place = place_at(b, b->device->line, "plugin");
+        return cg_complain(error, &place,
+                           "missing; write plugin = NAME, with a name that "
+                           "\"cellgate devices\" lists");
+    }
+    if (b->pin != NULL && b->pin->device == NULL) {
+        place = place_at(b, b->pin->line, "device");
+        return cg_complain(error, &place,
+                           "missing; write device = NAME, with a name that "
+                           "\"cellgate devices\" lists");
+    }
+    return CELLGATE_OK;
 }
 
 static cellgate_status begin_section(void *context, const char *name, int line,
@@ -153,18 +200,21 @@ static cellgate_status begin_section(void *context, const char *name, int line,
     while (which < cg_section_count &&
            (strlen(cg_sections[which].name) != kind_length ||
             memcmp(cg_sections[which].name, name, kind_length) != 0 ||
-            (!cg_sections[which].per_device && name[kind_length] != '\0')))
+            (cg_sections[which].fills == CG_FILLS_CONFIG &&
+             name[kind_length] != '\0')))
         which++;
     if (which == cg_section_count)
         return refuse_section(b, name, line, error);
     b->section = &cg_sections[which];
     b->device = NULL;
+    b->pin = NULL;
     memset(b->key_lines, 0, sizeof b->key_lines);
     (void)snprintf(b->name, sizeof b->name, "%s", name);
-    if (b->section->per_device)
-        return add_device(
-            b, name + kind_length + strspn(name + kind_length, " \t"), line,
-            error);
+    name += kind_length + strspn(name + kind_length, " \t");
+    if (b->section->fills == CG_FILLS_DEVICE)
+        return add_device(b, name, line, error);
+    if (b->section->fills == CG_FILLS_PIN)
+        return add_pin(b, name, line, error);
     if (b->section_lines[which] != 0)
         return cg_complain(error, &place,
                            "this section is in line %d already; merge the two",
@@ -242,7 +292,7 @@ static cellgate_status add_entry(builder *b, const char *key, const char *value,
 static cellgate_status set_key(builder *b, const cg_key *key, const char *text,
                                int line, cellgate_error *error)
 {
-    void *owner = b->device != NULL ? (void *)b->device : (void *)b->config;
+    void *owner = b->config;
     cg_place place = place_at(b, line, key->key.name);
     char problem[sizeof((cellgate_error *)0)->text];
     const char *expected;
@@ -251,6 +301,10 @@ static cellgate_status set_key(builder *b, const cg_key *key, const char *text,
 
     if (!cg_value_parse(&key->key, text, &value, problem, sizeof problem))
         return cg_complain(error, &place, "%s", problem);
+    if (b->device != NULL)
+        owner = b->device;
+    else if (b->pin != NULL)
+        owner = b->pin;
     expected = key->check != NULL ? key->check(&value) : NULL;
     if (expected != NULL)
         return cg_complain(error, &place, "expected %s, not \"%s\"", expected,
@@ -269,7 +323,7 @@ static cellgate_status take_key(void *context, const char *key,
     const cg_key *known = cg_section_key(b->section, key);
     size_t which;
 
-    if (known == NULL && b->section->per_device)
+    if (known == NULL && b->section->fills == CG_FILLS_DEVICE)
         return add_entry(b, key, value, line, error);
     if (known == NULL)
         return refuse_key(b, key, line, error);
@@ -292,7 +346,7 @@ static cellgate_status build(builder *b, const char *text, size_t size,
     if (b->config->path == NULL)
         return no_memory(b, error);
     for (size_t i = 0; i < cg_section_count; i++)
-        if (!cg_sections[i].per_device &&
+        if (cg_sections[i].fills == CG_FILLS_CONFIG &&
             cg_store_defaults(&cg_sections[i], b->config) != CELLGATE_OK)
             return no_memory(b, error);
     status = cg_ini_read(b->file, text, size, &events, b, error);
@@ -347,6 +401,14 @@ static void device_section_finish(cg_device_section *device)
     free(device->match);
 }
 
+static void pin_section_finish(cg_pin_section *pin)
+{
+    free(pin->name);
+    free(pin->model);
+    free(pin->device);
+    free(pin->variant);
+}
+
 void cg_config_destroy(cg_config *config)
 {
     if (config == NULL)
@@ -354,6 +416,9 @@ void cg_config_destroy(cg_config *config)
     for (size_t i = 0; i < config->device_count; i++)
         device_section_finish(&config->devices[i]);
     free(config->devices);
+    for (size_t i = 0; i < config->pin_count; i++)
+        pin_section_finish(&config->pins[i]);
+    free(config->pins);
     cg_paths_free(config->plugin_paths, config->plugin_path_count);
     free(config->store);
     free(config->site);

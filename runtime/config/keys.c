@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "runtime/config/keys.h"
+#include "runtime/config/store.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -114,12 +115,48 @@ static const cg_key device_keys[] = {
       CG_STORE_INTEGER, offsetof(cg_device_section, index), NULL },
 };
 
+static const char *check_given(const cg_value *value)
+{
+    return value->text[0] != '\0' ? NULL : "the name of a device";
+}
+
+static const char *check_range(const cg_value *value)
+{
+    cg_range range;
+
+    return cg_range_parse(value->text, &range)
+               ? NULL
+               : "a number, such as 16, a range, such as 1-8 or 64-, or any";
+}
+
+static const cg_key pin_keys[] = {
+    { KEY("model", CELLGATE_KEY_TEXT, "", NULL, 0, 0,
+          "pattern for the name of the model's file"),
+      CG_STORE_TEXT, offsetof(cg_pin_section, model), check_match },
+    { KEY("batch", CELLGATE_KEY_TEXT, "any", NULL, 0, 0,
+          "rows of the requests that are meant"),
+      CG_STORE_RANGE, offsetof(cg_pin_section, batch), check_range },
+    { KEY("steps", CELLGATE_KEY_TEXT, "any", NULL, 0, 0,
+          "time steps of the requests that are meant"),
+      CG_STORE_RANGE, offsetof(cg_pin_section, steps), check_range },
+    { KEY("device", CELLGATE_KEY_TEXT, "", NULL, 0, 0,
+          "name of the device that they go to; required"),
+      CG_STORE_TEXT, offsetof(cg_pin_section, device), check_given },
+    { KEY("variant", CELLGATE_KEY_TEXT, "", NULL, 0, 0,
+          "name of the variant that runs them"),
+      CG_STORE_TEXT, offsetof(cg_pin_section, variant), NULL },
+};
+
 const cg_section cg_sections[] = {
-    { "cellgate", "cellgate", false, cellgate_keys, COUNT(cellgate_keys) },
-    { "scheduler", "scheduler", false, scheduler_keys, COUNT(scheduler_keys) },
-    { "calibration", "calibration", false, calibration_keys,
+    { "cellgate", "cellgate", CG_FILLS_CONFIG, cellgate_keys,
+      COUNT(cellgate_keys) },
+    { "scheduler", "scheduler", CG_FILLS_CONFIG, scheduler_keys,
+      COUNT(scheduler_keys) },
+    { "calibration", "calibration", CG_FILLS_CONFIG, calibration_keys,
       COUNT(calibration_keys) },
-    { "device", "device NAME", true, device_keys, COUNT(device_keys) },
+    { "device", "device NAME", CG_FILLS_DEVICE, device_keys,
+      COUNT(device_keys) },
+    { "pin", "pin NAME", CG_FILLS_PIN, pin_keys, COUNT(pin_keys) },
 };
 const size_t cg_section_count = COUNT(cg_sections);
 
@@ -141,5 +178,9 @@ const cg_section *cg_section_with_key(const char *name)
 
 const cg_section *cg_section_device(void)
 {
-    return &cg_sections[COUNT(cg_sections) - 1];
+    size_t at = 0;
+
+    while (cg_sections[at].fills != CG_FILLS_DEVICE)
+        at++;
+    return &cg_sections[at];
 }

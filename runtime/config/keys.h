@@ -10,7 +10,7 @@
 #include "runtime/config/settings.h"
 #include "runtime/config/value.h"
 
-/* How a checked value lies in cg_config or cg_device_section. */
+/* How a checked value lies in the struct that its section fills. */
 typedef enum cg_store {
     CG_STORE_CHOICE,  /* an enum: the choice's position */
     CG_STORE_BOOLEAN, /* bool */
@@ -18,6 +18,7 @@ typedef enum cg_store {
     CG_STORE_INTEGER, /* int64_t */
     CG_STORE_COUNT,   /* uint32_t */
     CG_STORE_TEXT,    /* char *, NULL for an empty value */
+    CG_STORE_RANGE,   /* cg_range; "any" is all from 0 on */
     CG_STORE_PATHS    /* plugin_paths and plugin_path_count */
 } cg_store;
 
@@ -30,11 +31,17 @@ typedef struct cg_key {
     const char *(*check)(const cg_value *value);
 } cg_key;
 
+typedef enum cg_fills {
+    CG_FILLS_CONFIG, /* the cg_config: the section is there once */
+    CG_FILLS_DEVICE, /* a cg_device_section; keys that are not in the table are
+                        left to the device's plugin */
+    CG_FILLS_PIN     /* a cg_pin_section */
+} cg_fills;
+
 typedef struct cg_section {
     const char *name;  /* "device" stands for [device NAME] */
     const char *shown; /* as written in messages: "device NAME" */
-    bool per_device;   /* fills a cg_device_section, and leaves keys that are
-                          not in the table to the device's plugin */
+    cg_fills fills;
     const cg_key *keys;
     size_t key_count;
 } cg_section;

@@ -55,6 +55,22 @@ typedef struct cg_device_section {
     size_t entry_count;
 } cg_device_section;
 
+/* A range of numbers, both ends in it. */
+typedef struct cg_range {
+    int64_t least, most;
+} cg_range;
+
+/* [pin NAME]: requests of some shapes go to a device whatever it costs. */
+typedef struct cg_pin_section {
+    char *name;
+    char *model;   /* fnmatch() pattern over the name of the model's file; NULL:
+                      any */
+    char *device;  /* name of the device */
+    char *variant; /* NULL: the device's first */
+    cg_range batch, steps;
+    int line; /* of the section's header */
+} cg_pin_section;
+
 typedef struct cg_config {
     char *path; /* "" for the built-in default */
 
@@ -83,6 +99,8 @@ typedef struct cg_config {
 
     cg_device_section *devices; /* in file order */
     size_t device_count;
+    cg_pin_section *pins; /* likewise */
+    size_t pin_count;
 } cg_config;
 
 /*

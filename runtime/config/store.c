@@ -90,6 +90,41 @@ static cellgate_status store_text(char **at, const char *text)
     return CELLGATE_OK;
 }
 
+/* Digits up to a size that no axis has; -1 without any. */
+static int64_t read_count(const char **text)
+{
+    int64_t number = -1;
+
+    for (; **text >= '0' && **text <= '9'; ++*text) {
+        number = (number < 0 ? 0 : number) * 10 + (**text - '0');
+        if (number > INT32_MAX)
+            return -1;
+    }
+    return number;
+}
+
+bool cg_range_parse(const char *text, cg_range *range)
+{
+    cg_range read = { 0, INT64_MAX };
+
+    if (strcmp(text, "any") != 0) {
+        read.least = read_count(&text);
+        if (read.least < 0)
+            return false;
+        if (*text == '-') {
+            text++;
+            if (*text != '\0')
+                read.most = read_count(&text);
+        } else {
+            read.most = read.least;
+        }
+        if (*text != '\0' || read.most < read.least)
+            return false;
+    }
+    *range = read;
+    return true;
+}
+
 cellgate_status cg_store_value(void *owner, const cg_key *key,
                                const cg_value *value, char *problem,
                                size_t problem_size)
@@ -98,6 +133,7 @@ cellgate_status cg_store_value(void *owner, const cg_key *key,
     int choice = (int)value->integer;
     uint32_t count = (uint32_t)value->integer;
     bool truth = value->integer != 0;
+    cg_range range;
 
     switch (key->store) {
     case CG_STORE_CHOICE:
@@ -117,6 +153,10 @@ cellgate_status cg_store_value(void *owner, const cg_key *key,
         break;
     case CG_STORE_TEXT:
         return store_text(at, value->text);
+    case CG_STORE_RANGE:
+        if (cg_range_parse(value->text, &range))
+            memcpy(at, &range, sizeof range);
+        break;
     case CG_STORE_PATHS:
         return store_paths(owner, value->text, problem, problem_size);
     }

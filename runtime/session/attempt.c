@@ -111,6 +111,26 @@ static cellgate_status run_way(cg_call *call, cellgate_session *session,
     return status;
 }
 
+/* A placement that no cost led to: it takes its devices' places all the same,
+   for so long as it runs. */
+static cellgate_status run_unmeasured(cg_call *call, cg_placement *placement,
+                                      cellgate_error *error)
+{
+    const size_t most = placement->engine_count < CG_CUT_DEVICES
+                            ? placement->engine_count
+                            : CG_CUT_DEVICES;
+    cg_hold holds[CG_CUT_DEVICES];
+    cellgate_status status;
+
+    call->way = NULL;
+    for (size_t at = 0; at < most; at++)
+        cg_load_begin(placement->engines[at]->load, 1, 0, &holds[at]);
+    status = run_on(call, placement, error);
+    for (size_t at = 0; at < most; at++)
+        (void)cg_load_end(placement->engines[at]->load, &holds[at]);
+    return status;
+}
+
 static cellgate_status run_candidate(cg_call *call, cellgate_session *session,
                                      size_t index, cellgate_error *error)
 {
@@ -118,8 +138,8 @@ static cellgate_status run_candidate(cg_call *call, cellgate_session *session,
     cellgate_status status =
         cg_session_placement(session, index, &placement, error);
 
-    call->way = NULL;
-    return status == CELLGATE_OK ? run_on(call, placement, error) : status;
+    return status == CELLGATE_OK ? run_unmeasured(call, placement, error)
+                                 : status;
 }
 
 static cellgate_status run_pinned(cg_call *call, cellgate_session *session,
@@ -136,12 +156,30 @@ static cellgate_status run_pinned(cg_call *call, cellgate_session *session,
                    error);
 }
 
-/* Where the shape was measured to be best; else on the first device. */
+static const cg_rule *find_rule(const cg_call *call,
+                                const cellgate_session *session)
+{
+    const cellgate_model *model = session->model;
+    const cg_value *value = &model->values[model->inputs[0].value];
+    cellgate_input first;
+
+    if (session->rules.count == 0)
+        return NULL;
+    cg_request_input(call->request, 0, &first);
+    return cg_rules_find(&session->rules, call->batch,
+                         cg_value_has_steps(value) ? first.tensor.shape[1] : 0);
+}
+
+/* Where a rule sends it, or where the shape was measured to be best; else on
+   the first device. */
 static cellgate_status run_routed(cg_call *call, cellgate_session *session,
                                   cellgate_error *error)
 {
+    const cg_rule *rule = find_rule(call, session);
     cellgate_status status;
 
+    if (rule != NULL)
+        return run_unmeasured(call, rule->placement, error);
     if (session->router == NULL)
         return run_candidate(call, session, session->primary, error);
     status = run_pinned(call, session, error);

@@ -107,10 +107,8 @@ static void keep_failure(cg_candidate *candidate, const cellgate_error *cause)
              (int)sizeof candidate->failure - 1, why);
 }
 
-/* Once; the session's mutex is held. */
-static cellgate_status open_engine(const cellgate_session *session,
-                                   cg_candidate *candidate,
-                                   cellgate_error *error)
+cellgate_status cg_session_open(const cellgate_session *session,
+                                cg_candidate *candidate, cellgate_error *error)
 {
     const cellgate_device_description *description;
     cg_engine *engine = &candidate->engine;
@@ -143,7 +141,7 @@ static void open_choice(cellgate_session *session, cg_candidate *candidate)
 {
     cellgate_error cause = CELLGATE_ERROR_INIT;
 
-    if (open_engine(session, candidate, &cause) != CELLGATE_OK)
+    if (cg_session_open(session, candidate, &cause) != CELLGATE_OK)
         cg_log_line(cg_device_table_log(session->table), CELLGATE_LOG_WARNING,
                     "device '%s' is not among the choices: %s",
                     cg_candidate_name(candidate), cause.text);
@@ -188,7 +186,7 @@ static cellgate_status make_placement(cellgate_session *session, size_t index)
     cg_candidate *candidate = &session->candidates[index];
     cellgate_error cause = CELLGATE_ERROR_INIT;
     char reason[1024];
-    cellgate_status status = open_engine(session, candidate, &cause);
+    cellgate_status status = cg_session_open(session, candidate, &cause);
 
     choice_text(session, index, reason, sizeof reason);
     if (status == CELLGATE_OK)
@@ -250,22 +248,12 @@ static void log_fallback(const cellgate_session *session, size_t index,
                 cg_candidate_name(&session->candidates[index]), why);
 }
 
-static bool has_variant(const cg_placement *placement, const char *name)
-{
-    const cg_partition *partition = &placement->partitions[0];
-
-    for (size_t at = 0; at < partition->count; at++)
-        if (partition->parts[at].segment != NULL &&
-            strcmp(partition->parts[at].segment->variant.name, name) == 0)
-            return true;
-    return false;
-}
-
 static cellgate_status check_variant(const cellgate_session *session,
                                      const cg_placement *placement,
                                      cellgate_error *error)
 {
-    if (session->variant == NULL || has_variant(placement, session->variant))
+    if (session->variant == NULL ||
+        cg_placement_has_variant(placement, session->variant))
         return CELLGATE_OK;
     return cg_session_no_such_variant(session, placement, error);
 }

@@ -222,12 +222,10 @@ static void tell_route(cellgate_explanation *made, const cg_route *route)
     cg_route_text(route, made->reason, sizeof made->reason);
 }
 
-/* What a session that does not choose, or knows nothing, has been given. */
-static cellgate_status tell_primary(explaining *of, bool masked,
-                                    cellgate_error *error)
+/* What no cost led to. */
+static cellgate_status tell_placed(explaining *of, cg_placement *placement,
+                                   bool masked, cellgate_error *error)
 {
-    cellgate_session *session = of->session;
-    cg_placement *placement = session->candidates[session->primary].placement;
     const cg_partition *partition;
     cellgate_status status =
         cg_placement_partition(placement, masked, &partition, error);
@@ -243,12 +241,18 @@ static cellgate_status tell_decision(explaining *of, bool masked,
                                      cellgate_error *error)
 {
     cellgate_session *session = of->session;
+    const cellgate_decision *decision = &of->made->decision;
+    const cg_rule *rule =
+        cg_rules_find(&session->rules, decision->batch, decision->steps);
+    cg_placement *first = session->candidates[session->primary].placement;
     const cg_chooser chooser = { cg_choose_by_cost, &of->costing };
     cg_partition cut;
     cellgate_status status;
 
+    if (rule != NULL)
+        return tell_placed(of, rule->placement, masked, error);
     if (session->router == NULL)
-        return tell_primary(of, masked, error);
+        return tell_placed(of, first, masked, error);
     status =
         cg_partition_init(&cut, &session->graph, &chooser, "", masked, error);
     if (status != CELLGATE_OK)
@@ -257,7 +261,7 @@ static cellgate_status tell_decision(explaining *of, bool masked,
         status = tell_choice(of, &cut, error);
         tell_route(of->made, &of->costing.route);
     } else {
-        status = tell_primary(of, masked, error);
+        status = tell_placed(of, first, masked, error);
     }
     cg_partition_finish(&cut);
     return status;
@@ -291,6 +295,7 @@ static cellgate_status explain(explaining *of,
                                            &decision->steps, error);
 
     of->costing.shapes = shapes;
+    decision->batch = question->batch;
     pthread_mutex_lock(&session->mutex);
     if (status == CELLGATE_OK)
         status = cg_pieces_list(session, &list, error);
@@ -300,7 +305,6 @@ static cellgate_status explain(explaining *of,
         status = tell_decision(of, question->fill < 1, error);
     pthread_mutex_unlock(&session->mutex);
     tell_trouble(of);
-    decision->batch = question->batch;
     decision->pieces = of->piece;
     cg_pieces_free(&list);
     free(shapes);

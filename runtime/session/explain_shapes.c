@@ -5,12 +5,6 @@
 
 #include "runtime/session/explain_shapes.h"
 
-/* Axis 1 of an input counts steps unless it is the last axis of numbers. */
-static bool has_steps(const cg_value *value)
-{
-    return value->rank >= (value->dtype == CELLGATE_I32 ? 2 : 3);
-}
-
 static bool decides_steps(const cg_value *value)
 {
     for (int32_t axis = 1; axis < value->rank; axis++)
@@ -37,7 +31,8 @@ static cellgate_status check(const cellgate_model *model,
     for (size_t at = 0; at < model->input_count; at++) {
         const cg_value *value = &model->values[model->inputs[at].value];
 
-        same = same || (has_steps(value) && value->shape[1] == question->steps);
+        same = same || (cg_value_has_steps(value) &&
+                        value->shape[1] == question->steps);
     }
     if (question->batch < 1 || question->batch > INT32_MAX ||
         question->steps < 0 || question->steps > INT32_MAX)
@@ -103,7 +98,7 @@ cellgate_status cg_explain_shapes(const cg_graph *graph,
     request.inputs = inputs;
     status = cg_request_shapes(&request, graph, shapes, error);
     if (status == CELLGATE_OK)
-        *steps = has_steps(first) ? inputs[0].tensor.shape[1] : 0;
+        *steps = cg_value_has_steps(first) ? inputs[0].tensor.shape[1] : 0;
     free(inputs);
     return status;
 }

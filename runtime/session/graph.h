@@ -43,6 +43,12 @@ void cg_graph_finish(cg_graph *graph);
  */
 bool cg_graph_lacks(const cg_node *node, const bool *missing, bool as);
 
+/* Axis 1 of an input counts steps unless it is the last axis of numbers. */
+static inline bool cg_value_has_steps(const cg_value *value)
+{
+    return value->rank >= (value->dtype == CELLGATE_I32 ? 2 : 3);
+}
+
 /* Whether a value is the model's own, not one that was added for state. */
 static inline bool cg_graph_own(const cg_graph *graph, int32_t value)
 {

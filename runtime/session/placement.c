@@ -12,6 +12,17 @@ const char *cg_placement_name(const cg_placement *placement)
                : cg_device_name(placement->engines[0]->device);
 }
 
+bool cg_placement_has_variant(const cg_placement *placement, const char *name)
+{
+    const cg_partition *partition = &placement->partitions[0];
+
+    for (size_t at = 0; at < partition->count; at++)
+        if (partition->parts[at].segment != NULL &&
+            strcmp(partition->parts[at].segment->variant.name, name) == 0)
+            return true;
+    return false;
+}
+
 cellgate_status cg_placement_usable(const cg_placement *placement,
                                     cellgate_error *error)
 {
@@ -256,12 +267,10 @@ cellgate_status cg_placement_create(cg_segment_pool *pool,
     return CELLGATE_OK;
 }
 
-cellgate_status cg_placement_create_cut(cg_segment_pool *pool,
-                                        const cg_partition *partition,
-                                        bool masked, const char *reason,
-                                        double watchdog,
-                                        cg_placement **placement,
-                                        cellgate_error *error)
+cellgate_status
+cg_placement_create_cut(cg_segment_pool *pool, const cg_partition *partition,
+                        bool masked, const char *reason, double watchdog,
+                        cg_placement **placement, cellgate_error *error)
 {
     cg_placement *made = placement_new(pool, reason, watchdog, error);
     cellgate_status status;

@@ -77,6 +77,9 @@ static inline bool cg_placement_on_host(const cg_placement *placement)
     return placement->engine_count == 0;
 }
 
+/* Whether it runs something with a variant of that name. */
+bool cg_placement_has_variant(const cg_placement *placement, const char *name);
+
 /* OK, or why one of its devices must not be used. Cheap. */
 cellgate_status cg_placement_usable(const cg_placement *placement,
                                     cellgate_error *error);

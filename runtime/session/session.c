@@ -73,6 +73,8 @@ static cellgate_status session_init(cellgate_session *session,
         status = cg_session_list_candidates(session, options->device, error);
     if (status == CELLGATE_OK)
         status = cg_session_choose(session, error);
+    if (status == CELLGATE_OK && !session->named && session->variant == NULL)
+        status = cg_rules_init(&session->rules, session, error);
     if (status == CELLGATE_OK && chooses(session, config))
         status = start_routing(session, config, error);
     return status;
@@ -140,6 +142,7 @@ void cellgate_session_destroy(cellgate_session *session)
         return;
     }
     freed = cg_router_destroy(session->router);
+    freed = cg_rules_finish(&session->rules) && freed;
     for (size_t at = 0; at < session->candidate_count; at++)
         freed =
             cg_placement_destroy(session->candidates[at].placement) && freed;

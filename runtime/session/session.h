@@ -12,6 +12,7 @@
 #include "runtime/schedule/queue.h"
 #include "runtime/session/placement.h"
 #include "runtime/session/route.h"
+#include "runtime/session/rules.h"
 
 #define CG_UNTRIED (-1)
 
@@ -42,10 +43,11 @@ struct cellgate_session {
     cg_candidate *candidates; /* in the order in which they are tried */
     size_t candidate_count;
     size_t primary; /* the one taken when the session was created */
+    cg_rules rules; /* none where the application named a device */
     cg_cost_book *book;
     cg_loads *loads;
-    cg_learner *learner; /* with a router */
-    bool learns;         /* what it is told changes what is known */
+    cg_learner *learner;    /* with a router */
+    bool learns;            /* what it is told changes what is known */
     cg_queue *queue;        /* NULL: nothing was submitted yet */
     cg_router *router;      /* NULL: every request goes to the primary one */
     cellgate_session *next; /* among those that a hung run keeps from going */
@@ -68,6 +70,10 @@ cellgate_status cg_session_list_candidates(cellgate_session *session,
 /* Takes the first that works, as far as the settings allow to go on. */
 cellgate_status cg_session_choose(cellgate_session *session,
                                   cellgate_error *error);
+/* Opens a candidate's device, once. The session's mutex is held, or nobody else
+   has the session yet. */
+cellgate_status cg_session_open(const cellgate_session *session,
+                                cg_candidate *candidate, cellgate_error *error);
 /*
  * Opens the devices that something was measured on, so that they may be chosen;
  * one that cannot be opened is left out, and the log says why. Whether anything

@@ -149,8 +149,8 @@ static void unknown_sections_are_refused(void **state)
     refuses("[dvice]\n", "t.ini:1: [dvice]: unknown section; did you mean "
                          "[device NAME]?");
     refuses("[plugins]\n", "t.ini:1: [plugins]: unknown section; there are "
-                           "[cellgate], [scheduler], [calibration] and "
-                           "[device NAME]");
+                           "[cellgate], [scheduler], [calibration], "
+                           "[device NAME] and [pin NAME]");
     refuses("[cellgate x]\n", "t.ini:1: [cellgate x]: unknown section; did "
                               "you mean [cellgate]?");
 }
@@ -164,6 +164,65 @@ static void repeated_sections_are_refused(void **state)
     refuses("[device a]\nplugin = x\n\n[device  a]\n",
             "t.ini:4: [device  a]: this section is in line 1 already; give "
             "each device one section");
+}
+
+static void pins_are_read(void **state)
+{
+    cg_config *config = NULL;
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    static const char text[] = "[pin small]\ndevice = cpu\nbatch = 1-8\n"
+                               "steps = 16\nmodel = trans*\nvariant = t1\n"
+                               "[pin rest]\ndevice = card\nbatch = 64-\n";
+
+    (void)state;
+    assert_int_equal(
+        cg_config_parse("t.ini", text, sizeof text - 1, &config, &error),
+        CELLGATE_OK);
+    assert_int_equal(config->pin_count, 2);
+    assert_string_equal(config->pins[0].name, "small");
+    assert_string_equal(config->pins[0].model, "trans*");
+    assert_string_equal(config->pins[0].device, "cpu");
+    assert_string_equal(config->pins[0].variant, "t1");
+    assert_int_equal(config->pins[0].batch.least, 1);
+    assert_int_equal(config->pins[0].batch.most, 8);
+    assert_int_equal(config->pins[0].steps.least, 16);
+    assert_int_equal(config->pins[0].steps.most, 16);
+    assert_null(config->pins[1].model);
+    assert_null(config->pins[1].variant);
+    assert_int_equal(config->pins[1].batch.least, 64);
+    assert_true(config->pins[1].batch.most == INT64_MAX);
+    assert_int_equal(config->pins[1].steps.least, 0);
+    assert_true(config->pins[1].steps.most == INT64_MAX);
+    cg_config_destroy(config);
+}
+
+static void bad_pins_are_refused(void **state)
+{
+    static const char *const ranges[] = {
+        "",     "-", "8-1", "-8",          "1-2-3",
+        "1 -2", "x", "3x",  "99999999999", "1-99999999999"
+    };
+
+    (void)state;
+    refuses("[pin]\n", "t.ini:1: [pin]: a pin needs a name: [pin NAME]");
+    refuses("[pin a]\nbatch = 1\n",
+            "t.ini:1: [pin a] device: missing; write device = NAME, with a "
+            "name that \"cellgate devices\" lists");
+    refuses("[pin a]\ndevice = x\n[pin a]\n",
+            "t.ini:3: [pin a]: this section is in line 1 already; give each "
+            "pin a name of its own");
+    refuses("[pins a]\n",
+            "t.ini:1: [pins a]: unknown section; did you mean [pin a]?");
+    for (size_t at = 0; at < sizeof ranges / sizeof ranges[0]; at++) {
+        char text[100], wanted[300];
+
+        (void)snprintf(text, sizeof text, "[pin a]\nbatch = %s\n", ranges[at]);
+        (void)snprintf(wanted, sizeof wanted,
+                       "t.ini:2: [pin a] batch: expected a number, such as 16, "
+                       "a range, such as 1-8 or 64-, or any, not \"%s\"",
+                       ranges[at]);
+        refuses(text, wanted);
+    }
 }
 
 static void bad_device_names_are_refused(void **state)
@@ -232,7 +291,8 @@ static void unknown_keys_are_refused(void **state)
     refuses("[scheduler]\ncolour = red\n",
             "t.ini:2: [scheduler] colour: unknown key; this section takes "
             "fallback, watchdog, threads, queue, measured, objective, "
-            "regime, margin");
+            "regime, margin, "
+            "learn");
 }
 
 static void repeated_keys_are_refused(void **state)
@@ -418,6 +478,8 @@ int main(void)
         cmocka_unit_test(unknown_sections_are_refused),
         cmocka_unit_test(repeated_sections_are_refused),
         cmocka_unit_test(bad_device_names_are_refused),
+        cmocka_unit_test(pins_are_read),
+        cmocka_unit_test(bad_pins_are_refused),
         cmocka_unit_test(a_device_needs_a_plugin),
         cmocka_unit_test(unknown_keys_are_refused),
         cmocka_unit_test(repeated_keys_are_refused),

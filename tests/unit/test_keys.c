@@ -75,7 +75,6 @@ static void check_example(const cg_section *section, const cg_key *key,
 {
     char line[256];
 
-    (void)section;
     if (key->key.default_text[0] == '\0') {
         char other[256];
 
@@ -85,7 +84,8 @@ static void check_example(const cg_section *section, const cg_key *key,
             fail_msg("etc/cellgate.ini does not show %s", key->key.name);
         return;
     }
-    (void)snprintf(line, sizeof line, "\n%s = %s\n", key->key.name,
+    (void)snprintf(line, sizeof line, "\n%s%s = %s\n",
+                   section->fills == CG_FILLS_PIN ? "#" : "", key->key.name,
                    key->key.default_text);
     if (strstr(text, line) == NULL)
         fail_msg("etc/cellgate.ini has no line \"%s = %s\"", key->key.name,

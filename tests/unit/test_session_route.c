@@ -326,6 +326,66 @@ static void a_failing_device_is_followed_by_the_next_best(void **state)
     end(&with);
 }
 
+/* ---- Rules -------------------------------------------------------------- */
+
+static void a_rule_goes_before_costs(void **state)
+{
+    char config[700];
+    set_up with;
+
+    (void)state;
+    snprintf(config, sizeof config,
+             "%s[pin some]\ndevice = card\nbatch = 2-4\nvariant = any\n"
+             "[pin steps]\ndevice = card\nsteps = 6\n"
+             "[pin other]\ndevice = card\nmodel = another*\n",
+             two_devices);
+    begin(&with, config, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 1e-5, 1e-5);
+    cost_rig_set(with.session, "card", "any", 1, 1);
+    expect(&with, 1, "cpu", "measured");
+    expect(&with, 2, "card", "[pin some] of the configuration");
+    expect(&with, 4, "card", "[pin some] of the configuration");
+    expect(&with, 5, "cpu", "measured");
+    /* What the application asks for goes before rules. */
+    cellgate_session_destroy(with.session);
+    with.session = rig_session(with.runtime, with.model, "cpu", NULL);
+    expect(&with, 3, "cpu", "measured");
+    end(&with);
+}
+
+static void refuse_rule(const char *rule, cellgate_status wanted,
+                        const char *text)
+{
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cellgate_runtime *runtime;
+    cellgate_model *model = cost_rig_model();
+    cellgate_session *session = NULL;
+    char config[700];
+
+    snprintf(config, sizeof config, "%s%s", two_devices, rule);
+    runtime = rig_runtime(config);
+    assert_int_equal(
+        cellgate_session_create(runtime, model, NULL, &session, &error),
+        wanted);
+    assert_null(session);
+    if (strstr(error.text, text) == NULL)
+        fail_msg("%s: %s", rule, error.text);
+    cellgate_model_destroy(model);
+    cellgate_runtime_destroy(runtime);
+}
+
+static void a_rule_that_cannot_be_followed_is_an_error(void **state)
+{
+    (void)state;
+    refuse_rule("[pin a]\ndevice = gpu\n", CELLGATE_NOT_FOUND,
+                "[pin a] device: ");
+    refuse_rule("[pin a]\ndevice = card\nvariant = t9\n", CELLGATE_NOT_FOUND,
+                "[pin a] variant: device 'card' runs no part of the model with "
+                "a variant 't9'");
+    refuse_rule("[device b]\nplugin = nothing\n[pin a]\ndevice = b\n",
+                CELLGATE_NOT_FOUND, "[pin a] device: ");
+}
+
 /* ---- Learning in service ------------------------------------------------ */
 
 static void serve(set_up *with, int64_t batch, int count)
@@ -464,6 +524,8 @@ int main(void)
         cmocka_unit_test(a_class_is_not_all_of_one_kind),
         cmocka_unit_test(a_busy_device_is_passed_over),
         cmocka_unit_test(a_failing_device_is_followed_by_the_next_best),
+        cmocka_unit_test(a_rule_goes_before_costs),
+        cmocka_unit_test(a_rule_that_cannot_be_followed_is_an_error),
         cmocka_unit_test(a_false_promise_is_found_out),
         cmocka_unit_test(nothing_is_learned_where_that_is_not_wanted),
         cmocka_unit_test(what_shares_its_device_says_nothing),
