@@ -150,7 +150,8 @@ static cellgate_status see_form(const cg_keras_order *order,
     if (status == CELLGATE_NO_MEMORY)
         return cellgate_fail(error, status, "%s", inner.text);
     *gate_by_gate = status == CELLGATE_OK && shape.rank == 2 &&
-                    shape.extents[1] * gates == asked->last;
+                    asked->last % gates == 0 &&
+                    shape.extents[1] == asked->last / gates;
     return CELLGATE_OK;
 }
 
