@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/bench.h"
+#include "cli/csv.h"
 #include "cli/extents.h"
 
 static int by_size(const void *a, const void *b)
@@ -17,7 +18,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void bench_summarise(double *seconds, int count, bench_summary *summary)
+static void sum_up(double *seconds, int count, bench_summary *summary)
 {
     qsort(seconds, (size_t)count, sizeof *seconds, by_size);
     summary->least = seconds[0];
@@ -26,15 +27,13 @@ void bench_summarise(double *seconds, int count, bench_summary *summary)
     summary->median = (seconds[(count - 1) / 2] + seconds[count / 2]) / 2;
 }
 
-/* The summary of a subject that was timed; *computes: its device says how long
-   it computed. */
-static bool summarise(const bench_subject *of, bench_summary *all,
-                      bench_summary *compute, bool *computes)
+bool bench_summarise(const bench_subject *of, bench_summary *all,
+                     bench_summary *compute, bool *computes)
 {
     if (of->session == NULL || of->runs == 0)
         return false;
-    bench_summarise(of->seconds, of->runs, all);
-    bench_summarise(of->compute, of->runs, compute);
+    sum_up(of->seconds, of->runs, all);
+    sum_up(of->compute, of->runs, compute);
     *computes = compute->median > 0;
     return true;
 }
@@ -52,7 +51,7 @@ static void print_subject(const bench_subject *of)
     bench_summary all, compute;
     bool computes;
 
-    if (!summarise(of, &all, &compute, &computes)) {
+    if (!bench_summarise(of, &all, &compute, &computes)) {
         printf("%-16s %-12s not timed: %s\n", of->device, variant_of(of),
                of->reason);
         return;
@@ -94,7 +93,7 @@ static json_t *subject_json(const bench_subject *of)
     json_t *json =
         json_pack("{s:s, s:s}", "device", of->device, "variant", of->variant);
 
-    if (!summarise(of, &all, &compute, &computes)) {
+    if (!bench_summarise(of, &all, &compute, &computes)) {
         json_object_set_new(json, "error", json_string(of->reason));
         return json;
     }
@@ -138,13 +137,15 @@ cellgate_status bench_csv(const bench *of, const char *path,
         bench_summary all, compute;
         bool computes;
 
-        if (!summarise(&of->subjects[i], &all, &compute, &computes))
+        if (!bench_summarise(&of->subjects[i], &all, &compute, &computes))
             continue;
-        fprintf(to,
-                "%s,%s,%" PRId64 ",%" PRId64 ",%d,%.9g,%.9g,%.9g,%.9g,%.9g,",
-                of->subjects[i].device, of->subjects[i].variant, of->batch,
-                of->steps, of->subjects[i].runs, of->subjects[i].first,
-                all.median, all.low, all.high, all.least);
+        cli_csv_field(to, of->subjects[i].device);
+        fputc(',', to);
+        cli_csv_field(to, of->subjects[i].variant);
+        fprintf(to, ",%" PRId64 ",%" PRId64 ",%d,%.9g,%.9g,%.9g,%.9g,%.9g,",
+                of->batch, of->steps, of->subjects[i].runs,
+                of->subjects[i].first, all.median, all.low, all.high,
+                all.least);
         if (computes)
             fprintf(to, "%.9g", compute.median);
         fputc('\n', to);

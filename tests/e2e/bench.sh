@@ -24,8 +24,29 @@ json runs 3
 json results.0.device card
 json results.0.runs 3
 json results.0.host_segments 0
-grep -q '^card,any,3,5,3,' "$work/bench.csv" && pass || fail "the CSV"
+grep -q '^"card","any",3,5,3,' "$work/bench.csv" && pass || fail "the CSV"
 expect 0 cellgate bench --lstm 1,1,1,1,1 --runs 1 --warm-up 0 --device host
+
+# A picture, of a stand-in for gnuplot and of the real one where it is there.
+mkdir "$work/empty" "$work/bin"
+expect 2 cellgate bench --lstm 1,1,1,1,1 --runs 1 --plot "$work/bench.gif"
+expect 5 env PATH="$work/empty" "$build/cellgate" bench --lstm 1,1,1,1,1 \
+  --runs 1 --plot "$work/bench.svg"
+says stderr "--plot needs gnuplot"
+cat >"$work/bin/gnuplot" <<'STUB'
+#!/bin/sh
+script=$(cat)
+file=$(printf '%s\n' "$script" | sed -n "s/^set output '\(.*\)'$/\1/p")
+printf '%s\n' "$script" >"$file"
+STUB
+chmod +x "$work/bin/gnuplot"
+expect 0 env PATH="$work/bin:$PATH" "$build/cellgate" bench \
+  --lstm 1,1,1,1,1 --runs 2 --plot "$work/bench.svg"
+grep -q "'cpu t1' 0" "$work/bench.svg" && pass || fail "a bar has no name"
+if command -v gnuplot >/dev/null; then
+  expect 0 cellgate bench --lstm 1,1,1,1,1 --runs 2 --plot "$work/bench.svg"
+  grep -q '</svg>' "$work/bench.svg" && pass || fail "gnuplot's SVG is not whole"
+fi
 
 expect 2 cellgate bench
 expect 2 cellgate bench "$model" --lstm 1,1,1,1,1
