@@ -82,9 +82,14 @@ static cellgate_status take_valid(const cli_pieces *all, cli_piece_use use,
                                   const cli_piece_file *file,
                                   cellgate_error *error)
 {
+    const char *what = use == CLI_MASKS ? "a mask" : "lengths";
     cli_piece_use other;
     size_t i;
+    cellgate_status status =
+        cli_valid_wanted(all->state->model, file->index, what, error);
 
+    if (status != CELLGATE_OK)
+        return status;
     for (other = CLI_LENGTHS; other <= CLI_MASKS; other++)
         for (i = 0; i < all->counts[other]; i++)
             if (&all->files[other][i] != file &&
@@ -94,8 +99,7 @@ static cellgate_status take_valid(const cli_pieces *all, cli_piece_use use,
                                  "only once");
     return cli_valid_check(file->path, &file->whole,
                            &all->state->request.inputs[file->index].tensor,
-                           use == CLI_MASKS ? 2 : 1,
-                           use == CLI_MASKS ? "a mask" : "lengths", error);
+                           use == CLI_MASKS ? 2 : 1, what, error);
 }
 
 cellgate_status cli_pieces_open(cli_pieces *all, cli_piece_use use,

@@ -131,6 +131,8 @@ static cellgate_status take_valid(cli_request *request, const char *text,
     if (source.name != NULL)
         status = cli_find_input(request->model, source.name, &index, error);
     if (status == CELLGATE_OK)
+        status = cli_valid_wanted(request->model, index, what, error);
+    if (status == CELLGATE_OK)
         status = cli_source_tensor(&source, is_mask ? "mask" : "lengths",
                                    &tensor, error);
     if (status == CELLGATE_OK)

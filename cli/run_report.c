@@ -175,6 +175,15 @@ static void print_summary(FILE *to, const run_state *state,
                 state->comparison.magnitude, options->tolerance);
 }
 
+/* How the model was read may be why. */
+static int report_difference(const cellgate_model *model)
+{
+    const char *note = cellgate_model_note(model);
+
+    return cli_report(CLI_NO, "the outputs differ by more than allowed%s%s",
+                      note[0] != '\0' ? "; " : "", note);
+}
+
 int cli_run_show(const run_state *state, const cli_shared *shared,
                  const run_options *options, const char *path)
 {
@@ -200,6 +209,6 @@ int cli_run_show(const run_state *state, const cli_shared *shared,
     }
     if (exit_code == CLI_OK && options->compare != NULL &&
         !(state->comparison.relative <= options->tolerance))
-        return cli_report(CLI_NO, "the outputs differ by more than allowed");
+        return report_difference(state->model);
     return exit_code;
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/command.h"
 #include "cli/source.h"
@@ -47,6 +48,39 @@ cellgate_status cli_valid_mask(const cellgate_tensor *tensor, uint8_t **mask,
     for (i = 0; i < count; i++)
         (*mask)[i] = cli_tensor_value(tensor, i) != 0;
     return CELLGATE_OK;
+}
+
+/* A node that finds masked steps by itself. */
+static bool find_masking(const cellgate_model *model, cellgate_node_info *node)
+{
+    size_t i;
+
+    node->struct_size = sizeof *node;
+    for (i = 0; cellgate_model_node_get(model, i, node) == CELLGATE_OK; i++)
+        if (strcmp(node->kind, "not_equal") == 0 ||
+            strcmp(node->kind, "nonzero") == 0)
+            return true;
+    return false;
+}
+
+cellgate_status cli_valid_wanted(const cellgate_model *model, size_t input,
+                                 const char *what, cellgate_error *error)
+{
+    cellgate_value_info info = { .struct_size = sizeof info };
+    cellgate_node_info node;
+
+    if (cellgate_model_input_get(model, input, &info) == CELLGATE_OK &&
+        info.takes_mask)
+        return CELLGATE_OK;
+    if (find_masking(model, &node))
+        return cli_error(error, CELLGATE_INVALID,
+                         "no layer of the model would look at %s of input "
+                         "'%s': it finds the padding itself (%s), by its "
+                         "values; leave the option away",
+                         what, info.name, node.name);
+    return cli_error(error, CELLGATE_INVALID,
+                     "no layer of the model would look at %s of input '%s'",
+                     what, info.name);
 }
 
 cellgate_status cli_valid_check(const char *file, const cellgate_tensor *given,

@@ -19,5 +19,9 @@ cellgate_status cli_valid_lengths(const cellgate_tensor *tensor,
                                   int32_t **lengths, cellgate_error *error);
 cellgate_status cli_valid_mask(const cellgate_tensor *tensor, uint8_t **mask,
                                cellgate_error *error);
+/* INVALID: no layer of the model looks at `what`, "lengths" or "a mask", of
+   that input; the text says if that is since it finds masked steps itself. */
+cellgate_status cli_valid_wanted(const cellgate_model *model, size_t input,
+                                 const char *what, cellgate_error *error);
 
 #endif

@@ -228,6 +228,9 @@ typedef struct cellgate_value_info {
      * model: turn such arrays first, and the results back.
      */
     int32_t steps_first;
+    /* Of an input, non-zero: a layer would look at a mask or lengths given with
+       it. Others are refused with one. */
+    int32_t takes_mask;
 } cellgate_value_info;
 
 /* A node of the graph, in an order in which it can be computed. */

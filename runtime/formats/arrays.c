@@ -35,6 +35,11 @@ static cellgate_status open_input(input *in, cellgate_error *error)
     if (stat(in->path, &status) != 0)
         return cellgate_fail(error, CELLGATE_IO, "%s: %s", in->path,
                              strerror(errno));
+    if (S_ISDIR(status.st_mode))
+        return cellgate_fail(error, CELLGATE_IO,
+                             "%s: this is a folder; a .npy or .npz file is "
+                             "expected",
+                             in->path);
     if (!S_ISREG(status.st_mode))
         return cellgate_fail(error, CELLGATE_IO, "%s: not a regular file",
                              in->path);

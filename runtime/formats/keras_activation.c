@@ -56,7 +56,9 @@ static const struct {
 } refused[] = {
     { "glu", "it halves the number of features, which the layers behind it do "
              "not know in Keras either" },
-    { "threshold", "it has two parameters, which its name does not tell" },
+    { "threshold", "it has two parameters, which its name does not tell, so "
+                   "that Keras cannot compute it either; use "
+                   "ReLU(threshold=...)" },
 };
 
 static cg_keras_activation linear(void)
@@ -215,6 +217,12 @@ cellgate_status cg_keras_layer_activation(const cg_keras_layer *layer,
 
 /* Functions come as {"class_name": "function", "config": NAME}, layers as
    objects of their class; either only from Keras itself. */
+static bool is_lambda(const json_t *json, const char *class_name)
+{
+    return class_name != NULL ? strcmp(class_name, "__lambda__") == 0
+                              : json_is_array(json_object_get(json, "value"));
+}
+
 static cellgate_status from_object(const cg_keras_layer *layer,
                                    const json_t *json,
                                    cg_keras_activation *activation,
@@ -236,6 +244,12 @@ static cellgate_status from_object(const cg_keras_layer *layer,
                              "the custom activation '%.60s' is not supported",
                              registered != NULL ? registered : function);
     }
+    if (is_lambda(json, class_name))
+        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
+                             "its activation is a lambda: code of your own, in "
+                             "the file as Python bytecode, which is never run; "
+                             "build the layer with an activation of Keras's "
+                             "own and the same weights");
     if (cg_keras_find_class(json) != NULL &&
         strcmp(class_name, "Activation") != 0)
         return cg_keras_layer_activation(layer, json, activation, error);

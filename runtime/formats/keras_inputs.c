@@ -16,6 +16,12 @@ static cellgate_status read_shape(const cg_keras_layer *layer,
 {
     const size_t size = json_array_size(json);
 
+    if (json == NULL && strcmp(layer->class_name, "Sequential") == 0)
+        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
+                             "it was saved before it was built: it has neither "
+                             "weights nor a shape of its input; call it once "
+                             "on data, or begin it with Input(shape), and save "
+                             "it again");
     if (!json_is_array(json) || size < 1 || size > CELLGATE_MAX_RANK)
         return cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
                              "it does not say the shape of its input, of 1 to "

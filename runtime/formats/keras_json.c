@@ -150,13 +150,20 @@ cellgate_status cg_keras_check_policy(const cg_keras_layer *layer,
         "mixed_bfloat16", "int32",   "int64",    "uint8",   "bool"
     };
     const json_t *policy = json_object_get(layer->config, "dtype");
+    const json_t *config = json_object_get(policy, "config");
     const char *name = json_string_value(policy);
+    const char *mode = json_string_value(json_object_get(config, "mode"));
 
     if (policy == NULL || json_is_null(policy))
         return CELLGATE_OK;
     if (json_is_object(policy))
-        name = json_string_value(
-            json_object_get(json_object_get(policy, "config"), "name"));
+        name = json_string_value(json_object_get(config, "name"));
+    if (name == NULL && mode != NULL)
+        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
+                             "its weights are quantized ('%.40s'), which is "
+                             "not supported; save the model before its "
+                             "quantize()",
+                             mode);
     for (size_t i = 0; name != NULL && i < sizeof taken / sizeof *taken; i++)
         if (strcmp(name, taken[i]) == 0)
             return note_policy(layer, name, error);

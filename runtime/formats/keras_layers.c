@@ -375,10 +375,11 @@ static const cg_keras_class classes[] = {
       CG_KERAS_OPERATION },
 };
 
-static const char conv_lstm[] =
-    "its state is made of images; export the layers before and after it as "
-    "models of their own and run this one with Keras, or train an LSTM over "
-    "the features that TimeDistributed convolutions make";
+static const char images[] =
+    "images are not computed here: convolutions and pooling are supported "
+    "along "
+    "steps (Conv1D ...), also in a TimeDistributed; run this layer with Keras, "
+    "and give what it makes of each image to a model of the layers behind it";
 static const char heads[] =
     "attention of one head is supported, as Attention and AdditiveAttention; "
     "export the layers before and after it as models of their own and run this "
@@ -391,9 +392,19 @@ static const char supported[] =
 static const struct {
     const char *name, *advice;
 } refused[] = {
-    { "ConvLSTM1D", conv_lstm },     { "ConvLSTM2D", conv_lstm },
-    { "ConvLSTM3D", conv_lstm },     { "GroupQueryAttention", heads },
+    { "AveragePooling2D", images },
+    { "Conv2D", images },
+    { "Conv3D", images },
+    { "ConvLSTM1D", images },
+    { "ConvLSTM2D", images },
+    { "ConvLSTM3D", images },
+    { "DepthwiseConv2D", images },
+    { "GlobalAveragePooling2D", images },
+    { "GlobalMaxPooling2D", images },
+    { "GroupQueryAttention", heads },
+    { "MaxPooling2D", images },
     { "MultiHeadAttention", heads },
+    { "SeparableConv2D", images },
 };
 
 static const char *advice_on(const char *class_name)
@@ -422,12 +433,21 @@ static bool is_from_keras(const json_t *json)
            strncmp(text, "tensorflow.keras.", 17) == 0;
 }
 
+/* Keras 3 writes no module into .h5, and calls an operation as a layer; but a
+   layer's configuration says whether it is trained. */
 static bool is_operation(const json_t *json)
 {
-    const char *module = json_string_value(json_object_get(json, "module"));
+    const json_t *module = json_object_get(json, "module");
+    const char *text = json_string_value(module);
+    const json_t *config = json_object_get(json, "config");
+    const json_t *call =
+        json_array_get(json_object_get(json, "inbound_nodes"), 0);
 
-    return module != NULL && strncmp(module, "keras.", 6) == 0 &&
-           strstr(module, ".ops") != NULL;
+    if (text != NULL)
+        return strncmp(text, "keras.", 6) == 0 && strstr(text, ".ops") != NULL;
+    return module == NULL && json_object_get(call, "args") != NULL &&
+           json_is_object(config) &&
+           json_object_get(config, "trainable") == NULL;
 }
 
 const cg_keras_class *cg_keras_find_class(const json_t *json)

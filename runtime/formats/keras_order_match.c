@@ -14,6 +14,7 @@ typedef struct matching {
     const json_t *shared;
     size_t layers;            /* of the model at the top that have weights */
     const char *layer;        /* name of the one at the top, or "" */
+    bool lora;                /* it may have weights of LoRA beside its own */
     cg_keras_asked **members; /* of this group */
     size_t *frozen;           /* how many of each training leaves alone */
     size_t count;
@@ -207,6 +208,13 @@ static cellgate_status match_group(matching *to, cellgate_error *error)
     status = place_members(to, group, true, &needed, error);
     if (status == CELLGATE_OK)
         status = place_members(to, group, false, &needed, error);
+    if (status == CELLGATE_OK && to->lora &&
+        needed != order->groups[group].names.count)
+        return cellgate_fail(error, CELLGATE_UNSUPPORTED,
+                             "layer '%.60s' has the weights of enable_lora() "
+                             "beside its own in %s; save the model as .keras, "
+                             "where Keras adds them up",
+                             to->layer, order->source.name);
     if (status == CELLGATE_OK && needed != order->groups[group].names.count)
         status =
             cellgate_fail(error, CELLGATE_BAD_FILE,
@@ -228,6 +236,8 @@ static cellgate_status visit_top(void *context, const json_t *layer,
     cellgate_status status;
 
     to->layer = name != NULL ? name : "";
+    to->lora = json_is_integer(
+        json_object_get(json_object_get(layer, "config"), "lora_rank"));
     to->count = 0;
     status = visit_inner(&below, layer, path, depth, error);
     if (status == CELLGATE_OK && to->count != 0) {

@@ -182,8 +182,12 @@ static cellgate_status read_entry(zip_t *archive, zip_uint64_t index,
     if (length == 0)
         return cellgate_fail(error, CELLGATE_BAD_FILE,
                              "%s: member %" PRIu64 " is not named like an "
-                             "array, NAME.npy",
-                             path, (uint64_t)index);
+                             "array, NAME.npy%s",
+                             path, (uint64_t)index,
+                             zip_name_locate(archive, "config.json", 0) >= 0
+                                 ? ": this is a Keras model, and a .npy or "
+                                   ".npz file of arrays is expected"
+                                 : "");
     where = describe_member(path, entry.name, length);
     array->name = strndup(entry.name, length);
     if (where == NULL || array->name == NULL)

@@ -31,7 +31,8 @@ static cellgate_status fail_folder(const char *path, cellgate_error *error)
                              "traced program; save the Keras model it was made "
                              "from as .keras");
     return cellgate_fail(error, CELLGATE_BAD_FILE,
-                         "this is a folder, not a model file");
+                         "this is a folder, and a model is one file, such as "
+                         "the .keras that model.save() of Keras writes");
 }
 
 static cellgate_status read_head(cg_source *source, cellgate_error *error)

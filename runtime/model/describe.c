@@ -232,14 +232,16 @@ size_t cellgate_model_node_count(const cellgate_model *model)
 }
 
 static cellgate_status fill_value(const cellgate_model *model, int32_t number,
-                                  bool steps_first, cellgate_value_info *info)
+                                  bool steps_first, bool takes_mask,
+                                  cellgate_value_info *info)
 {
     const cg_value *value = &model->values[number];
     cellgate_value_info full = { .struct_size = sizeof full,
                                  .name = value->name,
                                  .dtype = value->dtype,
                                  .rank = value->rank,
-                                 .steps_first = steps_first };
+                                 .steps_first = steps_first,
+                                 .takes_mask = takes_mask };
 
     memcpy(full.shape, value->shape, sizeof full.shape);
     cellgate_struct_copy(info, &full);
@@ -253,7 +255,8 @@ cellgate_status cellgate_model_input_get(const cellgate_model *model,
     if (index >= model->input_count)
         return CELLGATE_END;
     return fill_value(model, model->inputs[index].value,
-                      model->inputs[index].steps_first, info);
+                      model->inputs[index].steps_first,
+                      model->inputs[index].mask != CG_NO_VALUE, info);
 }
 
 cellgate_status cellgate_model_output_get(const cellgate_model *model,
@@ -263,7 +266,7 @@ cellgate_status cellgate_model_output_get(const cellgate_model *model,
     if (index >= model->output_count)
         return CELLGATE_END;
     return fill_value(model, model->outputs[index],
-                      model->output_steps_first[index], info);
+                      model->output_steps_first[index], false, info);
 }
 
 static int32_t first_output(const cg_node *node)

@@ -104,6 +104,22 @@ expect 4 cellgate convert "$work/cut.keras" "$work/out.safetensors"
 embedding=$fixtures/embedding
 expect 0 cellgate run $embedding.keras --input $embedding.npz:in0
 
+# One kind of file in another's place, and the way out.
+expect 4 cellgate run $model.keras --input $model.keras
+says stderr "this is a Keras model, and a .npy or .npz file"
+expect 4 cellgate run $model.keras --input "$work"
+says stderr "this is a folder; a .npy or .npz file is expected"
+expect 4 cellgate inspect "$work"
+says stderr "a model is one file"
+masking=$fixtures/masking
+expect 2 cellgate run $masking.keras --input $masking.npz:in0 \
+  --lengths "$work/halves.npy"
+says stderr "it finds the padding itself"
+half=$fixtures/lstm_bfloat16_weights
+expect 1 cellgate run $half.keras --input $half.npz:in0 --tolerance 0 \
+  --compare $half.npz:f32_out0
+says stderr "differ by more than allowed; the dtype policy is bfloat16"
+
 # Devices: the one named, or an error; never another.
 expect 5 cellgate run $model.keras --input $model.npz:in0 --device card
 says stderr "no device 'card'; there are openmp:0, host"

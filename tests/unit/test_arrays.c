@@ -215,7 +215,8 @@ static void other_files(void **state)
 
     (void)state;
     expect_unreadable(scratch_path("missing.npy"), CELLGATE_IO, "No such");
-    expect_unreadable(scratch_folder(), CELLGATE_IO, "not a regular file");
+    expect_unreadable(scratch_folder(), CELLGATE_IO,
+                      "this is a folder; a .npy or .npz file is expected");
     assert_int_equal(mkfifo(fifo, 0600), 0);
     expect_unreadable(fifo, CELLGATE_IO, "not a regular file");
     assert_int_equal(unlink(fifo), 0);

@@ -65,7 +65,7 @@ static void things_that_are_no_files(void **state)
     assert_refused(scratch_path("not there"), CELLGATE_IO,
                    "cannot be opened: No such file");
     assert_int_equal(mkdir(folder, 0777), 0);
-    assert_refused(folder, CELLGATE_BAD_FILE, "a folder, not a model");
+    assert_refused(folder, CELLGATE_BAD_FILE, "a folder, and a model is one file");
     snprintf(inside, sizeof inside, "%s/saved_model.pb", folder);
     file = fopen(inside, "w");
     assert_non_null(file);

@@ -211,6 +211,14 @@ static void others_are_refused(void **state)
         MODEL(ACTIVATION("{'class_name': 'function', 'config': 'mine', "
                          "'registered_name': 'mine'}")),
         no_weights, CELLGATE_UNSUPPORTED, "'mine'");
+    /* Lambdas, as Keras 3 writes them, and did at first. */
+    assert_keras_refuses(
+        MODEL(ACTIVATION("{'value': ['4wEA', null, null]}")), no_weights,
+        CELLGATE_UNSUPPORTED, "its activation is a lambda: code of your own");
+    assert_keras_refuses(
+        MODEL(ACTIVATION("{'class_name': '__lambda__', 'config': {'value': "
+                         "['4wEA', null, null]}}")),
+        no_weights, CELLGATE_UNSUPPORTED, "its activation is a lambda");
     /* Of the user's own, although named after one of Keras. */
     assert_keras_refuses(
         MODEL(ACTIVATION("{'class_name': 'function', 'config': 'relu', "

@@ -261,7 +261,7 @@ static void inputs_without_an_input_layer(void **state)
     assert_int_equal(model->node_count, 1);
     cellgate_model_destroy(model);
     assert_keras_refuses(SEQUENTIAL(LAYER("Dense", "d", ", 'units': 3")), dense,
-                         CELLGATE_BAD_FILE, "the shape of its input");
+                         CELLGATE_UNSUPPORTED, "saved before it was built");
 }
 
 static void wrong_inputs_are_refused(void **state)
@@ -568,14 +568,16 @@ static void lookups_cannot_multiply_without_end(void **state)
     at += sprintf(at,
                   "{'module': 'keras', 'class_name': 'Functional', 'config': {"
                   "'name': 'f', 'layers': [%s, {'class_name': 'Identity', "
-                  "'config': {}, 'name': 'wide', 'inbound_nodes': [{'args': [",
+                  "'config': {'trainable': true}, 'name': 'wide', "
+                  "'inbound_nodes': [{'args': [",
                   ROW("c0"));
     for (int i = 0; i < WIDE; i++)
         at += sprintf(at, "['c0', 0, 0], ");
     at += sprintf(at, "['c%d', 0, 0]]}]}", LONG);
     for (int i = LONG; i > 0; i--)
         at += sprintf(at,
-                      ", {'class_name': 'Identity', 'config': {}, 'name': "
+                      ", {'class_name': 'Identity', 'config': {'trainable': "
+                      "true}, 'name': "
                       "'c%d', 'inbound_nodes': [{'args': ['c%d', 0, 0]}]}",
                       i, i - 1);
     at += sprintf(at, "], 'input_layers': ['c0', 0, 0], 'output_layers': "

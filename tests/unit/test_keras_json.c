@@ -90,6 +90,13 @@ static void floating_policies_pass(void **state)
                          "dtype policy 'int8_from_float32'");
     assert_keras_refuses(DENSE(", 'units': 2, 'dtype': {}"), weights,
                          CELLGATE_UNSUPPORTED, "dtype policy");
+    assert_keras_refuses(
+        DENSE(", 'units': 2, 'dtype': {'module': 'keras.dtype_policies', "
+              "'class_name': 'QuantizedDTypePolicy', 'config': {'mode': "
+              "'int8', 'source_name': 'float32'}}"),
+        weights, CELLGATE_UNSUPPORTED,
+        "its weights are quantized ('int8'), which is not supported; save the "
+        "model before its quantize()");
 }
 
 int main(void)

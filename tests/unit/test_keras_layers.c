@@ -196,7 +196,7 @@ static void unknown_layers_are_named_with_their_place(void **state)
     assert_keras_refuses(ON_SERIES(LAYER("ConvLSTM2D", "c", "")), no_weights,
                          CELLGATE_UNSUPPORTED,
                          "layer 2 of 2, 'c' (ConvLSTM2D): this kind of layer "
-                         "is not supported; its state is made of images");
+                         "is not supported; images are not computed here");
     assert_keras_refuses(
         ON_SERIES("{'module': 'mine', 'class_name': 'LSTM', 'config': {"
                   "'name': 'l'}, 'registered_name': 'mine>LSTM'}"),
@@ -206,10 +206,10 @@ static void unknown_layers_are_named_with_their_place(void **state)
         ON_SERIES("{'module': 'keras.src.ops.nn', 'class_name': 'Softmax', "
                   "'config': {'name': 's'}}"),
         no_weights, CELLGATE_UNSUPPORTED,
-        "layer 2 of 2, 's' (Softmax): an operation on tensors, as x + y, "
-        "x[:, 0] and keras.ops make them, and not a layer; they are read where "
-        "they make a mask only. Rebuild the model with Activation in its "
-        "place");
+        "layer 2 of 2, 's' (Softmax): an operation on tensors, as x[:, 0] and "
+        "keras.ops make them, and not a layer; arithmetic with numbers and "
+        "between tensors of as many axes is supported, and what makes masks. "
+        "Rebuild the model with Activation in its place");
     assert_keras_refuses(
         ON_SERIES("{'module': 'keras.src.ops.numpy', 'class_name': 'Arctan2', "
                   "'config': {'name': 'a'}}"),

@@ -62,6 +62,8 @@ static void what_keras_2_can_hold_is_named(void **state)
                    "as it is called here, is an operation of TensorFlow");
     assert_refused(fixture("tf_keras/refused_conv_lstm.h5"),
                    "layer 2 of 2, 'images' (ConvLSTM2D): this kind of layer");
+    assert_refused(fixture("keras/refused_lora.h5"),
+                   "layer 'adapted' has the weights of enable_lora()");
     assert_refused(fixture("tf_keras/refused_time_major.h5"),
                    "layer 3 of 3, 'turned' (LSTM): time_major=True is "
                    "supported on inputs of the model");
