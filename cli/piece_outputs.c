@@ -12,57 +12,16 @@
 /* ---- Targets --------------------------------------------------------------
  */
 
-/* NAME= counts only where the model has that output: a path may have any '='.
- */
-static const char *split_target(const cellgate_model *model, const char *text,
-                                size_t *index)
-{
-    cellgate_value_info info = { .struct_size = sizeof info };
-    const char *equals = strchr(text, '=');
-    size_t i;
-
-    for (i = 0; equals != NULL &&
-                cellgate_model_output_get(model, i, &info) == CELLGATE_OK;
-         i++)
-        if (strlen(info.name) == (size_t)(equals - text) &&
-            memcmp(info.name, text, (size_t)(equals - text)) == 0) {
-            *index = i;
-            return equals + 1;
-        }
-    return text;
-}
-
 cellgate_status cli_pieces_targets(cli_pieces *all, cellgate_error *error)
 {
-    const cellgate_model *model = all->state->model;
-    size_t i, count = cellgate_model_output_count(model);
-    size_t given = cli_list_length(all->options->outputs);
-    bool named = true;
+    size_t count = cellgate_model_output_count(all->state->model);
 
     all->targets = calloc(count + 1, sizeof *all->targets);
     all->writers = calloc(count + 1, sizeof *all->writers);
     if (all->targets == NULL || all->writers == NULL)
         return cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
-    for (i = 0; i < given; i++) {
-        size_t index = i;
-        const char *path =
-            split_target(model, all->options->outputs[i], &index);
-
-        named = named && path != all->options->outputs[i];
-
-        if (index >= count || all->targets[index] != NULL)
-            return cli_error(error, CELLGATE_INVALID,
-                             "--output %s: the model has %zu outputs, each "
-                             "written once, as [NAME=]FILE.npy",
-                             path, count);
-        all->targets[index] = (char *)(uintptr_t)path;
-    }
-    if (given > 0 && given < count && !named)
-        return cli_error(error, CELLGATE_INVALID,
-                         "--output: the model has %zu outputs; give a file for "
-                         "each, or name those that are wanted: NAME=FILE.npy",
-                         count);
-    return CELLGATE_OK;
+    return cli_find_targets(all->state->model, all->options->outputs,
+                            all->targets, error);
 }
 
 static bool is_compared(const cli_pieces *all, size_t index)

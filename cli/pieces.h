@@ -27,7 +27,7 @@ typedef struct cli_pieces {
     const run_options *options;
     cli_piece_file *files[CLI_USES];
     size_t counts[CLI_USES];
-    char **targets; /* by output; NULL: not written */
+    const char **targets; /* by output; NULL: not written */
     cellgate_array_writer **writers;
     int64_t rows, done;
 } cli_pieces;

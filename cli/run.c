@@ -41,23 +41,23 @@ static cellgate_status repeat(run_state *state, int count,
     return status;
 }
 
-/* Before anything runs; cellgate_arrays_write() would refuse it after. */
-static cellgate_status check_output_name(const cellgate_model *model,
-                                         const char *path,
-                                         cellgate_error *error)
+static cellgate_status find_targets(run_state *state,
+                                    const run_options *options,
+                                    cellgate_error *error)
 {
-    size_t length = strlen(path), count = cellgate_model_output_count(model);
-    const char *end = length > 4 ? path + length - 4 : path;
+    size_t count = cellgate_model_output_count(state->model);
+    cellgate_status status;
 
-    if (strcmp(end, ".npz") == 0 || (strcmp(end, ".npy") == 0 && count == 1))
+    if (options->outputs == NULL || cli_is_archive(options->outputs))
         return CELLGATE_OK;
-    if (strcmp(end, ".npy") == 0)
-        return cli_error(error, CELLGATE_INVALID,
-                         "--output %s: a .npy file holds one array, and the "
-                         "model has %zu outputs; name it .npz",
-                         path, count);
-    return cli_error(error, CELLGATE_INVALID,
-                     "--output %s: the name has to end in .npy or .npz", path);
+    state->targets = calloc(count, sizeof *state->targets);
+    if (state->targets == NULL)
+        return cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
+    status =
+        cli_find_targets(state->model, options->outputs, state->targets, error);
+    return status == CELLGATE_OK
+               ? cli_check_targets(state->targets, count, error)
+               : status;
 }
 
 cellgate_status cli_run_place(run_state *state, const cli_shared *shared,
@@ -79,10 +79,8 @@ static cellgate_status run_at_once(run_state *state, const cli_shared *shared,
                                    const run_options *options,
                                    cellgate_error *error)
 {
-    cellgate_status status = CELLGATE_OK;
+    cellgate_status status = find_targets(state, options, error);
 
-    if (options->outputs != NULL)
-        status = check_output_name(state->model, options->outputs[0], error);
     if (status == CELLGATE_OK)
         status =
             cli_request_init(&state->request, state->model, options->inputs,
@@ -90,9 +88,13 @@ static cellgate_status run_at_once(run_state *state, const cli_shared *shared,
     if (status == CELLGATE_OK)
         status = cli_run_place(state, shared, options, error);
     if (status == CELLGATE_OK)
+        status = cli_states_begin(state, options, error);
+    if (status == CELLGATE_OK)
         status = cli_request_outputs(&state->request, state->session, error);
     if (status == CELLGATE_OK)
         status = repeat(state, options->repeat, error);
+    if (status == CELLGATE_OK)
+        status = cli_states_end(state, options, error);
     if (status == CELLGATE_OK)
         status = cli_turn_outputs(&state->request, error);
     if (status == CELLGATE_OK && options->compare != NULL)
@@ -154,12 +156,14 @@ static cellgate_status run_all(run_state *state, const cli_shared *shared,
 
 static int check_pieces(const run_options *options)
 {
+    const bool kept = options->state_in != NULL || options->state_out != NULL;
+
+    if (kept && (options->repeat > 1 || options->batch != -1))
+        return cli_report(CLI_USAGE, "--state-in and --state-out are of one "
+                                     "request: they go neither with --repeat "
+                                     "nor with --batch");
     if (options->batch == -1)
-        return cli_list_length(options->outputs) <= 1
-                   ? CLI_OK
-                   : cli_report(CLI_USAGE,
-                                "--output is given once; a .npz holds several "
-                                "outputs (with --batch, each has its .npy)");
+        return CLI_OK;
     if (options->batch < 1 || options->batch > INT32_MAX)
         return cli_report(CLI_USAGE, "--batch takes a number of rows from 1 "
                                      "up");
@@ -202,6 +206,8 @@ static int run(const cli_shared *shared, const run_options *options,
     else
         exit_code = cli_fail(&error);
     cli_request_finish(&state.request);
+    free(state.targets);
+    cellgate_stream_destroy(state.stream);
     cellgate_session_destroy(state.session);
     cellgate_model_destroy(state.model);
     cellgate_runtime_destroy(state.runtime);
@@ -228,6 +234,8 @@ static void run_options_finish(run_options *options)
     free(options->device);
     free(options->variant);
     free(options->report);
+    free(options->state_in);
+    free(options->state_out);
 }
 
 static int run_main(const cli_command *command, int argc, const char **argv)
@@ -238,9 +246,13 @@ static int run_main(const cli_command *command, int argc, const char **argv)
           "a model input, from a .npy or .npz; repeat for several inputs",
           "[NAME=]FILE[:ARRAY]" },
         { "output", 'o', POPT_ARG_ARGV, &options.outputs, 0,
-          "write the outputs here instead of printing them; with --batch, "
-          "repeat for several outputs",
+          "write the outputs here instead of printing them: all in a .npz, or "
+          "each in a .npy; repeat for several outputs",
           "[NAME=]FILE.npy|FILE.npz" },
+        { "state-in", '\0', POPT_ARG_STRING, &options.state_in, 0,
+          "begin with the state that --state-out wrote", "FILE.npz" },
+        { "state-out", '\0', POPT_ARG_STRING, &options.state_out, 0,
+          "write the state of recurrent layers after the run", "FILE.npz" },
         { "batch", '\0', POPT_ARG_LONGLONG, &options.batch, 0,
           "work through .npy files of any size in pieces of N rows", "N" },
         { "lengths", '\0', POPT_ARG_ARGV, &options.lengths, 0,

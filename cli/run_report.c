@@ -12,6 +12,26 @@
 
 /* ---- The outputs --------------------------------------------------------- */
 
+/* Each into a file of its own. */
+static cellgate_status write_apart(const run_state *state,
+                                   cellgate_error *error)
+{
+    cellgate_value_info info = { .struct_size = sizeof info };
+    cellgate_status status = CELLGATE_OK;
+    size_t i;
+
+    for (i = 0;
+         status == CELLGATE_OK && i < state->request.request.output_count;
+         i++) {
+        cellgate_model_output_get(state->model, i, &info);
+        if (state->targets[i] != NULL)
+            status =
+                cellgate_arrays_write(state->targets[i], &info.name,
+                                      &state->request.outputs[i], 1, error);
+    }
+    return status;
+}
+
 static cellgate_status write_outputs(const run_state *state, const char *path,
                                      cellgate_error *error)
 {
@@ -191,7 +211,9 @@ int cli_run_show(const run_state *state, const cli_shared *shared,
     int exit_code = CLI_OK;
 
     if (options->outputs != NULL && state->pieces == 0 &&
-        write_outputs(state, options->outputs[0], &error) != CELLGATE_OK)
+        (state->targets != NULL ? write_apart(state, &error)
+                                : write_outputs(state, options->outputs[0],
+                                                &error)) != CELLGATE_OK)
         return cli_fail(&error);
     if (options->report != NULL)
         exit_code = write_report(report_json(state, options, path, false),

@@ -80,10 +80,10 @@ expect 4 cellgate run $model.keras --input $model.npz:in0 --mask $model.npz:out0
 says stderr "it must be (64, 20)"
 expect 4 cellgate run $model.keras --input $model.npz:in0 --output "$work/no/y.npy"
 expect 2 cellgate run $model.keras --input $model.npz:in0 --output "$work/y.txt"
-says stderr ".npy or .npz"
+says stderr "end in .npy, or in .npz for all"
 states=$fixtures/lstm_states
 expect 2 cellgate run $states.keras --input $states.npz:in0 --output "$work/y.npy"
-says stderr "3 outputs; name it .npz"
+says stderr "the model has 3 outputs; give a .npz, a .npy for each"
 expect 2 cellgate run $model.keras --input $model.npz:in0 --tolerance -1
 expect 2 cellgate convert $model.keras "$work/out.onnx"
 says stderr ".safetensors"

@@ -13,6 +13,14 @@ export LD_LIBRARY_PATH="$libdir"
 export CELLGATE_PROBE=$(find "$stage" -name cellgate-probe)
 before=$(sha256sum "$libdir"/libcellgate.so.*.*.*)
 
+# Links between installed documents lead somewhere.
+documents=$(dirname "$(find "$stage" -name plugin-guide.md)")
+links=$(grep -ohE '\]\([^)#:]+\)' "$documents"/*.md | sort -u | tr -d ']()')
+[ -n "$links" ] && pass || fail "no links in $documents"
+for link in $links; do
+  [ -e "$documents/$link" ] && pass || fail "an installed document links to $link"
+done
+
 # The plugin folder is where pkg-config says it is.
 plugindir=$(pkg-config --variable=plugindir cellgate-plugin)
 case $plugindir in

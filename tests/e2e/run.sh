@@ -101,6 +101,32 @@ lengths '\040\115' >"$work/lengths.npy"
 expect 4 cellgate run $model.keras --config $ini --input $model.npz:in0 \
   --lengths "$work/lengths.npy"
 
+# Outputs in files of their own, and only the one that is wanted.
+first=$(cellgate inspect $states.keras --config $ini --json >"$work/names.json" &&
+  "$build/tests/e2e/json_get" "$work/names.json" outputs.1.name)
+expect 0 cellgate run $states.keras --config $ini --input $states.npz:in0 \
+  --output "$first=$work/h.npy"
+expect 0 cellgate run $states.keras --config $ini --input $states.npz:in0 \
+  --compare "$first=$work/h.npy" --tolerance 0
+expect 0 cellgate run $states.keras --config $ini --input $states.npz:in0 \
+  --output $work/y0.npy --output $work/y1.npy --output $work/y2.npy
+cmp -s $work/h.npy $work/y1.npy && pass || fail "the second output is another"
+
+# State from one call to the next, as Keras's stateful layers have it.
+kept=$fixtures/stateful
+expect 0 cellgate run $kept.keras --config $ini --input $kept.npz:in0 \
+  --compare $kept.npz:out0 --state-out $work/kept.npz
+expect 0 cellgate run $kept.keras --config $ini --input $kept.npz:next_in0 \
+  --state-in $work/kept.npz --state-out $work/kept.npz \
+  --compare $kept.npz:next_out0
+expect 1 cellgate run $kept.keras --config $ini --input $kept.npz:next_in0 \
+  --state-in $work/kept.npz --compare $kept.npz:next_out0
+expect 2 cellgate run $kept.keras --config $ini --input $kept.npz:in0 \
+  --state-out $work/kept.npz --repeat 2
+expect 4 cellgate run $model.keras --config $ini --input $model.npz:in0 \
+  --state-in $work/kept.npz
+says stderr "kept.npz"
+
 # Printed where no output is named.
 expect 0 cellgate run $model.keras --config $ini --input $model.npz:in0
 says stderr "device: cpu"
