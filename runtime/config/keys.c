@@ -81,6 +81,9 @@ static const cg_key scheduler_keys[] = {
     { KEY("learn", CELLGATE_KEY_BOOLEAN, "yes", NULL, 0, 0,
           "let requests in service correct what was measured"),
       CG_STORE_BOOLEAN, offsetof(cg_config, learn), NULL },
+    { KEY("split", CELLGATE_KEY_BOOLEAN, "yes", NULL, 0, 0,
+          "run a batch on two devices where that ends sooner"),
+      CG_STORE_BOOLEAN, offsetof(cg_config, split), NULL },
 };
 
 static const char *check_file(const cg_value *value)

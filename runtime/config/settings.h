@@ -92,6 +92,7 @@ typedef struct cg_config {
     cg_arrivals regime;
     uint32_t margin; /* percent */
     bool learn;      /* from requests in service */
+    bool split;      /* a batch over two devices */
 
     /* [calibration] */
     char *store; /* files; NULL: where they are by default */

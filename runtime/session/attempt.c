@@ -6,6 +6,7 @@
 
 #include "runtime/session/call.h"
 #include "runtime/session/session.h"
+#include "runtime/session/split.h"
 
 /* ---- One placement ------------------------------------------------------ */
 
@@ -86,9 +87,9 @@ static cellgate_status place(cellgate_session *session, cg_cut *cut,
     return status;
 }
 
-static cellgate_status run_way(cg_call *call, cellgate_session *session,
-                               size_t index, bool failed_over,
-                               cellgate_error *error)
+cellgate_status cg_call_run_way(cg_call *call, cellgate_session *session,
+                                size_t index, bool failed_over,
+                                cellgate_error *error)
 {
     const cg_way *way = &call->pin.ways[index];
     const cg_cut *cut = way->cut;
@@ -152,8 +153,10 @@ static cellgate_status run_pinned(cg_call *call, cellgate_session *session,
         return status;
     if (call->pin.way_count == 0)
         return run_candidate(call, session, session->primary, error);
-    return run_way(call, session, cg_pin_turn(&call->pin, call->behind), false,
-                   error);
+    if (cg_split_wanted(call))
+        return cg_split_run(call, session, error);
+    return cg_call_run_way(call, session, cg_pin_turn(&call->pin, call->behind),
+                           false, error);
 }
 
 static const cg_rule *find_rule(const cg_call *call,
@@ -257,7 +260,7 @@ static cellgate_status run_other_ways(cg_call *call, cellgate_session *session,
          at++) {
         if (!avoids(&call->pin.ways[at].cut->partition, failed))
             continue;
-        status = run_way(call, session, at, true, cause);
+        status = cg_call_run_way(call, session, at, true, cause);
         note_failure(failed, call);
     }
     return status;

@@ -34,6 +34,8 @@ typedef struct cg_call {
     cg_pin pin;        /* what is decided for its shape */
     const cg_way *way; /* of these the one it goes; NULL: the placement says */
     const cg_device *culprit; /* that failed it; NULL: none in particular */
+    bool is_part;             /* it is some rows of a request that is split */
+    bool was_split;
     cg_lesson lessons[CG_LESSONS];
     size_t lesson_count;
     size_t behind; /* requests that wait in line for their turn */
@@ -81,6 +83,12 @@ bool cg_request_masked(const cellgate_request *request);
  */
 cellgate_status cg_call_attempt(cg_call *call, struct cellgate_session *session,
                                 cellgate_error *failure);
+
+/* One way of the request's pin, to its end. `failed_over`: another one has
+   failed. */
+cellgate_status cg_call_run_way(cg_call *call, struct cellgate_session *session,
+                                size_t index, bool failed_over,
+                                cellgate_error *error);
 
 /* ---- learn.c: what a request in service says ----------------------------- */
 

@@ -73,8 +73,9 @@ static double rival_seconds(const cg_call *call)
 void cg_call_learn(const cg_call *call, cellgate_session *session, bool alone,
                    bool failed_over)
 {
-    cg_learner_count(session->learner, call->way != &call->pin.ways[0],
-                     failed_over);
+    if (!call->is_part)
+        cg_learner_count(session->learner, call->way != &call->pin.ways[0],
+                         failed_over);
     cg_learner_judge(session->learner, call->times.device, rival_seconds(call),
                      alone);
     for (size_t at = 0; session->learns && alone && at < call->lesson_count;

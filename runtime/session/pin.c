@@ -7,6 +7,7 @@
 
 #include "runtime/schedule/dispatch.h"
 #include "runtime/session/session.h"
+#include "runtime/session/split.h"
 
 /* A way that is weighed. */
 typedef struct weighed {
@@ -272,6 +273,8 @@ cellgate_status cg_pin_decide(cg_costing *costing, cg_cut **cuts, bool masked,
                  : no_memory(error);
     if (status == CELLGATE_OK && all.count > 0)
         decide(&all, before, pin);
+    if (status == CELLGATE_OK)
+        status = cg_split_decide(costing, pin, error);
     pin->narrow = memo.refused;
     costing->memo = NULL;
     cg_cost_memo_finish(&memo);

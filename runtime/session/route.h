@@ -35,6 +35,13 @@ typedef struct cg_way {
     uint32_t kind;            /* a cg_cost_kind */
 } cg_way;
 
+/* A batch over two ways at once: so many of its rows go the first one. */
+typedef struct cg_split {
+    uint32_t other; /* the other way; 0: not worth it */
+    float share;
+    float seconds; /* predicted */
+} cg_split;
+
 /* Ways that a pin holds. */
 #define CG_WAYS 4
 
@@ -43,7 +50,8 @@ typedef struct cg_pin {
     cg_route route;
     cg_way ways[CG_WAYS]; /* the chosen one, then from the best down */
     uint32_t way_count;   /* 0: nothing is measured */
-    float fill;           /* of the request's steps those that are valid */
+    cg_split split;
+    float fill; /* of the request's steps those that are valid */
     /* Some device takes only a part of the class's shapes: each shape has a pin
        of its own. */
     bool narrow;

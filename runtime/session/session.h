@@ -48,6 +48,7 @@ struct cellgate_session {
     cg_loads *loads;
     cg_learner *learner;    /* with a router */
     bool learns;            /* what it is told changes what is known */
+    double handoff;         /* cg_session_handoff(); 0: not measured yet */
     cg_queue *queue;        /* NULL: nothing was submitted yet */
     cg_router *router;      /* NULL: every request goes to the primary one */
     cellgate_session *next; /* among those that a hung run keeps from going */
@@ -89,6 +90,16 @@ void cg_session_open_all(cellgate_session *session);
 cellgate_status cg_session_placement(cellgate_session *session, size_t index,
                                      cg_placement **placement,
                                      cellgate_error *error);
+
+/* ---- submit.c ------------------------------------------------------------ */
+
+/* The session's threads for requests that are queued; made on first need. */
+cellgate_status cg_session_queue(cellgate_session *session, cg_queue **queue,
+                                 cellgate_error *error);
+/* Seconds that it takes to give work to one of these threads and to hear of its
+   end, measured once; infinite where there is none. The session's mutex is
+   held. */
+double cg_session_handoff(cellgate_session *session);
 
 /* ---- no_device.c: errors that say what there is, and what to do ---------- */
 

@@ -2,11 +2,15 @@
 /* Requests that are queued, and run by threads of the session's. */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "runtime/given.h"
 #include "runtime/session/call.h"
 #include "runtime/session/session.h"
+
+/* How often the way to a thread is timed. */
+#define HANDOFFS 9
 
 struct cellgate_ticket {
     cg_queue_job job; /* first: the queue hands it back as itself */
@@ -47,19 +51,56 @@ static unsigned useful_threads(const cellgate_session *session)
     return threads > 0 ? threads : 1;
 }
 
-static cellgate_status queue_of(cellgate_session *session, cg_queue **queue,
-                                cellgate_error *error)
+/* The session's mutex is held. */
+static cellgate_status make_queue(cellgate_session *session,
+                                  cellgate_error *error)
 {
     const cg_config *config = cg_device_table_config(session->table);
-    cellgate_status status = CELLGATE_OK;
+
+    return session->queue != NULL
+               ? CELLGATE_OK
+               : cg_queue_create(useful_threads(session), config->queue,
+                                 &cg_real_clock, &session->queue, error);
+}
+
+cellgate_status cg_session_queue(cellgate_session *session, cg_queue **queue,
+                                 cellgate_error *error)
+{
+    cellgate_status status;
 
     pthread_mutex_lock(&session->mutex);
-    if (session->queue == NULL)
-        status = cg_queue_create(useful_threads(session), config->queue,
-                                 &cg_real_clock, &session->queue, error);
+    status = make_queue(session, error);
     *queue = session->queue;
     pthread_mutex_unlock(&session->mutex);
     return status;
+}
+
+static void do_nothing(cg_queue_job *job)
+{
+    (void)job;
+}
+
+double cg_session_handoff(cellgate_session *session)
+{
+    double seconds[HANDOFFS];
+    cg_summary summary;
+
+    if (session->handoff > 0)
+        return session->handoff;
+    if (make_queue(session, NULL) != CELLGATE_OK)
+        return HUGE_VAL;
+    for (int at = 0; at < HANDOFFS; at++) {
+        const double start = cg_seconds();
+        cg_queue_job job = { .work = do_nothing };
+
+        if (cg_queue_put(session->queue, &job, NULL) != CELLGATE_OK)
+            return HUGE_VAL;
+        (void)cg_queue_wait(session->queue, &job, -1);
+        seconds[at] = cg_seconds() - start;
+    }
+    cg_summarise(seconds, HANDOFFS, &summary);
+    session->handoff = summary.median;
+    return session->handoff;
 }
 
 static cellgate_status read_arguments(const cellgate_request *request,
@@ -117,7 +158,7 @@ cellgate_status cellgate_submit(cellgate_session *session,
         return cellgate_fail(error, CELLGATE_INVALID,
                              "a submission needs a session, a request and a "
                              "place for the ticket");
-    status = queue_of(session, &queue, error);
+    status = cg_session_queue(session, &queue, error);
     if (status != CELLGATE_OK)
         return status;
     made = ticket_new(session);

@@ -292,7 +292,7 @@ static void unknown_keys_are_refused(void **state)
             "t.ini:2: [scheduler] colour: unknown key; this section takes "
             "fallback, watchdog, threads, queue, measured, objective, "
             "regime, margin, "
-            "learn");
+            "learn, split");
 }
 
 static void repeated_keys_are_refused(void **state)

@@ -56,7 +56,7 @@ static void expect(set_up *with, int64_t batch, const char *device,
     wanted = rig_outputs(&request, &count);
     rig_run(with->session, &request, &report);
     rig_expect(&request, wanted, 1e-5);
-    if (strcmp(report.device, device) != 0 ||
+    if ((device[0] != '\0' && strcmp(report.device, device) != 0) ||
         strstr(report.reason, reason) == NULL)
         fail_msg("batch %d went to %s %s: %s", (int)batch, report.device,
                  report.variant, report.reason);
@@ -78,10 +78,12 @@ static void nothing_is_measured(void **state)
 
 static void the_shape_decides(void **state)
 {
+    char config[512];
     set_up with;
 
     (void)state;
-    begin(&with, two_devices, NULL);
+    snprintf(config, sizeof config, "[scheduler]\nsplit = no\n%s", two_devices);
+    begin(&with, config, NULL);
     cost_rig_set(with.session, "cpu", "t1", 1e-5, 9e-4);
     cost_rig_set(with.session, "card", "any", 1e-4, 3e-4);
     expect(&with, 1, "cpu",
@@ -272,7 +274,7 @@ static void a_class_is_not_all_of_one_kind(void **state)
 
 static const char three_devices[] =
     "[cellgate]\nunlisted = no\n"
-    "[scheduler]\nfallback = run\n"
+    "[scheduler]\nfallback = run\nsplit = no\n"
     "[calibration]\nstore = /dev/null/none\n"
     "[device cpu]\nplugin = openmp\nthreads = 1\n"
     "[device slow]\nplugin = remote\nindex = 1\nmemory = 100000000\n"
@@ -323,6 +325,94 @@ static void a_failing_device_is_followed_by_the_next_best(void **state)
     expect(&with, 64, "slow",
            "launch failed, as fail_at = 2 asks; measured: 2000 us predicted");
     expect(&with, 64, "card", "2.0 times ahead of slow any");
+    end(&with);
+}
+
+/* ---- A batch over two devices ------------------------------------------- */
+
+static void a_batch_is_split_where_that_ends_sooner(void **state)
+{
+    cg_hold holds[2];
+    cg_load *card;
+    set_up with;
+
+    (void)state;
+    begin(&with, two_devices, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 0.03, 1.92);
+    cost_rig_set(with.session, "card", "any", 0.01, 0.64);
+    expect(&with, 64, "", "75% of the rows on card and the rest on cpu, 48");
+    expect(&with, 60, "", "of the rows on card and the rest on cpu");
+    expect(&with, 1, "card", "measured: 10000 us predicted");
+    /* Not while one of them has something else to do. */
+    card = load_of(&with, "card");
+    cg_load_begin(card, 1, 0.01, &holds[0]);
+    cg_load_begin(card, 1, 0.01, &holds[1]);
+    expect(&with, 64, "card", "measured: 640000 us predicted");
+    (void)cg_load_end(card, &holds[0]);
+    (void)cg_load_end(card, &holds[1]);
+    end(&with);
+}
+
+/* A launch that costs as much as the rows: half of them take as long as all. */
+static void a_batch_is_not_split_for_nothing(void **state)
+{
+    set_up with;
+
+    (void)state;
+    begin(&with, two_devices, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 0.5, 0.5);
+    cost_rig_set(with.session, "card", "any", 0.5, 0.5);
+    expect(&with, 64, "cpu", "measured: 500000 us predicted");
+    end(&with);
+}
+
+static void lengths_go_with_their_rows(void **state)
+{
+    cellgate_report report = { .struct_size = sizeof report };
+    cellgate_session *host;
+    uint64_t random = 9;
+    rig_request request;
+    float *wanted;
+    size_t count;
+    set_up with;
+
+    (void)state;
+    begin(&with, two_devices, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 0.01, 0.64);
+    cost_rig_set(with.session, "card", "any", 0.01, 0.64);
+    host = rig_session(with.runtime, with.model, "host", NULL);
+    for (int masks = 0; masks < 2; masks++) {
+        rig_request_init(&request, host, with.model, 40, 5, 0, &random);
+        if (masks)
+            rig_request_mask(&request, 0, &random);
+        else
+            rig_request_lengths(&request, 0, &random);
+        rig_run(host, &request, NULL);
+        wanted = rig_outputs(&request, &count);
+        rig_run(with.session, &request, &report);
+        if (strstr(report.reason, "of the rows on") == NULL)
+            fail_msg("%s", report.reason);
+        rig_expect(&request, wanted, 1e-5);
+        free(wanted);
+        rig_request_finish(&request);
+    }
+    cellgate_session_destroy(host);
+    end(&with);
+}
+
+static void a_part_that_fails_is_not_lost(void **state)
+{
+    char config[600];
+    set_up with;
+
+    (void)state;
+    snprintf(config, sizeof config,
+             "[scheduler]\nfallback = run\n%sfail_at = 1\n", two_devices);
+    begin(&with, config, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 0.01, 0.64);
+    cost_rig_set(with.session, "card", "any", 0.01, 0.64);
+    expect(&with, 64, "cpu", "launch failed, as fail_at = 1 asks");
+    expect(&with, 64, "", "50% of the rows on");
     end(&with);
 }
 
@@ -524,6 +614,10 @@ int main(void)
         cmocka_unit_test(a_class_is_not_all_of_one_kind),
         cmocka_unit_test(a_busy_device_is_passed_over),
         cmocka_unit_test(a_failing_device_is_followed_by_the_next_best),
+        cmocka_unit_test(a_batch_is_split_where_that_ends_sooner),
+        cmocka_unit_test(a_batch_is_not_split_for_nothing),
+        cmocka_unit_test(lengths_go_with_their_rows),
+        cmocka_unit_test(a_part_that_fails_is_not_lost),
         cmocka_unit_test(a_rule_goes_before_costs),
         cmocka_unit_test(a_rule_that_cannot_be_followed_is_an_error),
         cmocka_unit_test(a_false_promise_is_found_out),
