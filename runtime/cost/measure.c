@@ -177,7 +177,7 @@ static void take_turn(measuring *at, size_t subject, double best)
     bool awake = spaced || at->count == 1;
 
     while (result->summary.count < end && wants_more(at, subject, best)) {
-        if (result->summary.count > 0 && !go_on(at))
+        if (!go_on(at) && (at->stopped || result->summary.count > 0))
             return;
         if (!awake && time_runs(at, subject, 1) < 0)
             return;
@@ -223,8 +223,9 @@ cellgate_status cg_measure(const cg_measuring *how, const cg_subject *subjects,
     for (size_t i = 0; i < count; i++) {
         memset(&results[i], 0, sizeof results[i]);
         results[i].summary.error = HUGE_VAL;
-        warm_up(&at, i);
     }
+    for (size_t i = 0; i < count && (go_on(&at) || !at.stopped); i++)
+        warm_up(&at, i);
     for (size_t round = 0; take_round(&at, round); round++)
         continue;
     free(at.samples);

@@ -42,8 +42,9 @@ typedef struct cg_measuring {
     double gap;                  /* seconds before each run; 0: back to back */
     void (*idle)(void *context); /* before the gap; NULL: nothing */
     void *idle_context;
-    /* Asked between samples, with the share of the budget that is used up;
-       false ends the measuring. NULL: never asked. */
+    /* Asked before each subject is warmed up and before each sample, with the
+       share of the budget that is used up; false ends the measuring, also of
+       subjects that have no sample yet. NULL: never asked. */
     bool (*go_on)(void *context, double used);
     void *go_on_context;
 } cg_measuring;

@@ -115,12 +115,14 @@ cellgate_status cg_piece_survey_read_surface(cg_piece_survey *of, size_t at,
     return status;
 }
 
-static bool takes(const cg_segment *segment, const cg_cost_shape *cell)
+bool cg_piece_survey_takes(const cg_piece_survey *of, size_t at,
+                           const cg_cost_shape *cell)
 {
     const cellgate_shape shape = { sizeof shape, cell->batch, cell->steps };
     cellgate_error refusal = CELLGATE_ERROR_INIT;
 
-    return cg_segment_fits(segment, &shape, &refusal) == CELLGATE_OK;
+    return cg_segment_fits(of->piece->segments[at], &shape, &refusal) ==
+           CELLGATE_OK;
 }
 
 static bool is_known(const cg_surface *surface, const cg_cost_shape *cell)
@@ -146,7 +148,7 @@ cellgate_status cg_piece_survey_read_known(cg_piece_survey *of,
         status = cg_piece_survey_read_surface(of, at, error);
         for (size_t cell = 0; status == CELLGATE_OK && cell < of->cell_count;
              cell++) {
-            able[cell] = takes(of->piece->segments[at], &of->cells[cell]);
+            able[cell] = cg_piece_survey_takes(of, at, &of->cells[cell]);
             if (!of->excluded[at] && able[cell] &&
                 !is_known(of->surfaces[at], &of->cells[cell]))
                 of->done[cell] = false;

@@ -30,13 +30,28 @@ cellgate_status cg_piece_survey_settle(cg_piece_survey *of,
                : cellgate_fail(error, status, "%s", cause->text);
 }
 
+/* A small shape that a candidate takes, or the first of the survey's that it
+   does; NULL: none, so it is not measured at any. */
+static const cg_cost_shape *shape_for(const cg_piece_survey *of, size_t at)
+{
+    static const cg_cost_shape small = { 3, 5, 1 };
+
+    if (cg_piece_survey_takes(of, at, &small))
+        return &small;
+    for (size_t cell = 0; cell < of->cell_count; cell++)
+        if (cg_piece_survey_takes(of, at, &of->cells[cell]))
+            return &of->cells[cell];
+    return NULL;
+}
+
 static cellgate_status compare(cg_piece_survey *of, size_t at,
+                               const cg_cost_shape *shape,
                                cg_cost_verdict *verdict, cellgate_error *cause)
 {
     cg_trial *trial = NULL;
-    cellgate_status status =
-        cg_trial_create(&of->session->pool, of->piece->segments[at], 3, 5, true,
-                        of->session->watchdog, &trial, cause);
+    cellgate_status status = cg_trial_create(
+        &of->session->pool, of->piece->segments[at], shape->batch, shape->steps,
+        true, of->session->watchdog, &trial, cause);
 
     if (status == CELLGATE_OK)
         status = cg_trial_check(trial, &verdict->right, &verdict->worst, cause);
@@ -45,7 +60,7 @@ static cellgate_status compare(cg_piece_survey *of, size_t at,
     return status;
 }
 
-/* What cannot even be run at that shape is not measured at any. */
+/* What takes that shape and cannot be run there is not measured at any. */
 static cellgate_status look(cg_piece_survey *of, size_t at,
                             const cg_cost_candidate *candidate,
                             cellgate_error *error)
@@ -53,8 +68,12 @@ static cellgate_status look(cg_piece_survey *of, size_t at,
     const cg_segment *segment = of->piece->segments[at];
     cellgate_error cause = CELLGATE_ERROR_INIT;
     cg_cost_verdict verdict = { .checked = false };
-    cellgate_status status = compare(of, at, &verdict, &cause);
+    const cg_cost_shape *shape = shape_for(of, at);
+    cellgate_status status = CELLGATE_OK;
 
+    if (shape == NULL)
+        return CELLGATE_OK;
+    status = compare(of, at, shape, &verdict, &cause);
     if (status != CELLGATE_OK) {
         of->result->failed++;
         cg_piece_survey_exclude(of, at, cause.text);

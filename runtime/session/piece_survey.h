@@ -61,8 +61,8 @@ cellgate_status cg_piece_survey_settle(cg_piece_survey *of,
                                        cellgate_status status,
                                        const cellgate_error *cause,
                                        cellgate_error *error);
-/* A candidate is checked once, on a small ragged shape; one that was wrong is
-   looked at again. */
+/* A candidate is checked once, on a small ragged shape that it takes; one that
+   was wrong is looked at again. */
 cellgate_status cg_piece_survey_check(cg_piece_survey *of, size_t at,
                                       cellgate_error *error);
 
@@ -77,6 +77,9 @@ cellgate_status cg_piece_survey_read_known(cg_piece_survey *of,
 /* Candidate `at` anew from the book. */
 cellgate_status cg_piece_survey_read_surface(cg_piece_survey *of, size_t at,
                                              cellgate_error *error);
+/* Whether the candidate is offered at that shape. */
+bool cg_piece_survey_takes(const cg_piece_survey *of, size_t at,
+                           const cg_cost_shape *cell);
 /* The candidate has no memory for that cell, nor for larger ones. */
 void cg_piece_survey_too_large(cg_piece_survey *of, size_t at, size_t cell,
                                const char *why);

@@ -358,7 +358,7 @@ static void a_gap_lies_before_each_run(void **state)
                                "isbisa");
 }
 
-static bool three_times(void *context, double used)
+static bool some_times(void *context, double used)
 {
     int *left = context;
 
@@ -368,20 +368,30 @@ static bool three_times(void *context, double used)
 
 static void it_can_be_stopped(void **state)
 {
-    fake fakes[] = { { .cold = 1e-3, .warm = 1e-3 } };
+    fake fakes[] = { { .cold = 1e-3, .warm = 1e-3 },
+                     { .cold = 1e-3, .warm = 1e-3 } };
     const cg_clock clock = start_clock();
-    cg_measured results[1];
+    cg_measured results[2];
     cg_measuring how;
-    int left = 3;
+    int left = 5; /* asked before warming up and before each sample */
 
     (void)state;
     cg_measuring_init(&how);
     how.clock = &clock;
     how.enough = -1;
-    how.go_on = three_times;
+    how.go_on = some_times;
     how.go_on_context = &left;
     measure(&how, fakes, 1, results);
     assert_int_equal(results[0].summary.count, 3);
+    /* Nor is anything begun after that. */
+    left = 2;
+    fakes[0].runs = 0;
+    measure(&how, fakes, 2, results);
+    assert_int_equal(fakes[0].runs, 3);
+    assert_int_equal(fakes[1].runs, 0);
+    assert_int_equal(results[0].summary.count, 0);
+    assert_int_equal(results[1].summary.count, 0);
+    assert_int_equal(results[1].status, CELLGATE_OK);
 }
 
 static void the_real_clock_goes_on(void **state)

@@ -492,6 +492,7 @@ static void full_disk_is_an_error(void **state)
 static void write_forever(const char *path, const cg_cost_candidate *candidate,
                           int done)
 {
+    const cg_cost_verdict verdict = { .checked = true, .right = true };
     cg_cost_store *store = NULL;
 
     if (cg_cost_store_open(path, NULL, &store, NULL) != CELLGATE_OK)
@@ -501,6 +502,8 @@ static void write_forever(const char *path, const cg_cost_candidate *candidate,
 
         if (cg_cost_store_put(store, candidate, lstm, CG_BACK_TO_BACK, &point,
                               NULL) != CELLGATE_OK ||
+            cg_cost_store_put_verdict(store, candidate, lstm, &verdict, NULL) !=
+                CELLGATE_OK ||
             write(done, "", 1) != 1)
             _exit(2);
     }

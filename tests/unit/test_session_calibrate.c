@@ -101,6 +101,18 @@ static void begin(set_up *with, const char *store, const char *more)
     begin_with(with, config);
 }
 
+/* Beside the CPU alone, so that it ends when it is sure, and soon. */
+static void begin_few(set_up *with, const char *store, const char *more)
+{
+    char config[8192];
+
+    snprintf(config, sizeof config,
+             "[cellgate]\nunlisted = no\n[calibration]\nstore = %s\n"
+             "[device cpu]\nplugin = openmp\nthreads = 1\n%s",
+             store_path(store), more);
+    begin_with(with, config);
+}
+
 static void end(set_up *with)
 {
     cellgate_session_destroy(with->session);
@@ -295,23 +307,61 @@ static void memory_limits_are_of_shapes(void **state)
     end(&with);
 }
 
+/* Checked and measured where it is offered at all: at batch 1 and 2. */
+static void small_batches_alone_are_no_fault(void **state)
+{
+    set_up with;
+
+    (void)state;
+    begin_few(&with, "narrow",
+              "[device narrow]\nplugin = remote\nindex = 1\nsimulate = yes\n"
+              "variants = any\nmax_batch = 2\n"
+              "[device liar]\nplugin = remote\nindex = 1\nsimulate = yes\n"
+              "variants = any\nmax_batch = 2\nwrong = yes\n");
+    with.options.batch_most = 4;
+    with.options.steps_most = 2;
+    calibrate(&with);
+    assert_int_equal(with.result.failed, 0);
+    assert_int_equal(with.result.wrong, 1);
+    assert_int_equal(estimate_at(&with, 1, 1, "narrow"),
+                     CELLGATE_ESTIMATE_EXACT);
+    assert_int_equal(estimate_at(&with, 4, 2, "cpu"), CELLGATE_ESTIMATE_EXACT);
+    end(&with);
+}
+
+/* Nothing that is right is left: there is nothing to measure, and no error. */
+static void everything_may_be_wrong(void **state)
+{
+    set_up with;
+
+    (void)state;
+    begin_with(&with, "[cellgate]\nunlisted = no\n"
+                      "[calibration]\nstore = /dev/null/none\n"
+                      "[device liar]\nplugin = remote\nsimulate = yes\n"
+                      "wrong = yes\n");
+    assert_int_equal(
+        cellgate_calibrate(with.session, &with.options, &with.result, NULL),
+        CELLGATE_IO); /* of the store */
+    assert_int_equal(estimate_at(&with, 1, 1, "liar"), CELLGATE_ESTIMATE_NONE);
+    end(&with);
+}
+
 /* A failure that has nothing to do with the shape ends a candidate's part. */
 static void a_failing_candidate_is_left_out(void **state)
 {
     set_up with;
 
     (void)state;
-    begin(&with, "failing",
-          "[device broken]\nplugin = remote\nindex = 1\nfail_at = 5\n"
-          "variants = any\n");
-    with.options.seconds = 1;
+    begin_few(&with, "failing",
+              "[device broken]\nplugin = remote\nindex = 1\nfail_at = 5\n"
+              "variants = any\n");
     with.options.batch_most = with.options.steps_most = 2;
     calibrate(&with);
     assert_int_equal(with.result.failed, 1);
     assert_int_equal(with.result.wrong, 0);
     assert_true(
         rig_logged(CELLGATE_LOG_WARNING, "broken any is not measured for"));
-    assert_int_equal(estimate_at(&with, 1, 1, "far"), CELLGATE_ESTIMATE_EXACT);
+    assert_int_equal(estimate_at(&with, 1, 1, "cpu"), CELLGATE_ESTIMATE_EXACT);
     end(&with);
 }
 
@@ -359,7 +409,7 @@ static void what_cannot_be_kept_is_told(void **state)
 static const char spinner_and_steady[] =
     "[device spinner]\nplugin = remote\nindex = 1\nsimulate = yes\n"
     "variants = any\nlaunch = 0.0002\nstep = 0\nidle_after = 0.01\n"
-    "idle_penalty = 0.006\n"
+    "idle_penalty = 0.06\n"
     "[device steady]\nplugin = remote\nindex = 1\nsimulate = yes\n"
     "variants = any\nlaunch = 0.0015\nstep = 0\n";
 
@@ -374,7 +424,7 @@ static const char *chosen_in(const char *regime, char *choice, size_t size)
              "[scheduler]\nregime = %s\n%s",
              store_path("regimes"), regime, spinner_and_steady);
     begin_with(&with, config);
-    with.options.seconds = 1;
+    with.options.seconds = 3; /* it ends when it is sure */
     with.options.batch_most = with.options.steps_most = 1;
     calibrate(&with);
     snprintf(choice, size, "%s", choice_at(&with, 1, 1, &explanation));
@@ -404,10 +454,9 @@ static void a_hung_run_is_left_behind(void **state)
     set_up with;
 
     (void)state;
-    begin(&with, "hung",
-          "[device stuck]\nplugin = remote\nindex = 1\nhang_at = 5\n"
-          "hang_for = 1\n[scheduler]\nwatchdog = 300ms\n");
-    with.options.seconds = 1;
+    begin_few(&with, "hung",
+              "[device stuck]\nplugin = remote\nindex = 1\nhang_at = 5\n"
+              "hang_for = 1\n[scheduler]\nwatchdog = 300ms\n");
     with.options.batch_most = with.options.steps_most = 1;
     calibrate(&with);
     assert_true(rig_logged(CELLGATE_LOG_WARNING, "a run did not end within"));
@@ -485,6 +534,8 @@ int main(void)
         cmocka_unit_test(the_best_is_found_and_kept),
         cmocka_unit_test(wrong_results_are_never_chosen),
         cmocka_unit_test(memory_limits_are_of_shapes),
+        cmocka_unit_test(small_batches_alone_are_no_fault),
+        cmocka_unit_test(everything_may_be_wrong),
         cmocka_unit_test(a_failing_candidate_is_left_out),
         cmocka_unit_test(what_cannot_be_kept_is_told),
         cmocka_unit_test(the_regime_decides),
