@@ -49,6 +49,77 @@ static cellgate_status over_axis(const cg_keras_call *call, int32_t axis,
     return status;
 }
 
+static bool is_listed(const cg_extents *axes, int64_t axis)
+{
+    for (int32_t i = 0; i < axes->count; i++)
+        if (axes->extent[i] == axis)
+            return true;
+    return false;
+}
+
+/* Where the axes go: the others first, and these behind them; and back. */
+static void find_orders(const cg_extents *axes, int32_t rank, cg_extents *order,
+                        cg_extents *back)
+{
+    int32_t at = 0;
+
+    *order = *back = (cg_extents){ .count = rank };
+    for (int64_t axis = 0; axis < rank; axis++)
+        if (!is_listed(axes, axis))
+            order->extent[at++] = axis;
+    for (int64_t axis = 0; axis < rank; axis++)
+        if (is_listed(axes, axis))
+            order->extent[at++] = axis;
+    for (int32_t i = 0; i < rank; i++)
+        back->extent[order->extent[i]] = i;
+}
+
+/* Over several axes: as one, moved to the end. */
+static cellgate_status over_axes(const cg_keras_call *call,
+                                 const cg_extents *axes, int32_t *value,
+                                 cellgate_error *error)
+{
+    const cg_keras_activation softmax = { .kind = CG_SOFTMAX };
+    const int32_t rank = cg_keras_shape(call, *value)->rank;
+    const int32_t keep = rank - axes->count;
+    cg_node join = { .kind = CG_RESHAPE,
+                     .as.reshape = { .extents = { 1, { CG_UNKNOWN } },
+                                     .keep = keep } };
+    cg_node part = { .kind = CG_RESHAPE,
+                     .as.reshape = { .extents.count = axes->count,
+                                     .keep = keep } };
+    cg_extents order, back;
+    int32_t unknown = 0;
+    cellgate_status status;
+
+    find_orders(axes, rank, &order, &back);
+    for (int32_t i = 0; i < axes->count; i++) {
+        const int64_t extent =
+            cg_keras_shape(call, *value)->extent[order.extent[keep + i]];
+
+        part.as.reshape.extents.extent[i] = extent;
+        unknown += extent == CG_UNKNOWN;
+    }
+    if (unknown > 1)
+        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
+                             "of the axes that it works over, the file leaves "
+                             "%d open; one may be",
+                             (int)unknown);
+    status = cg_keras_permute(call, *value, &order, ":moved", value, error);
+    if (status == CELLGATE_OK)
+        status =
+            cg_keras_emit_simple(call, &join, value, 1, ":row", value, error);
+    if (status == CELLGATE_OK)
+        status = cg_keras_activate(call, &softmax, *value, ":softmax",
+                                   ":softmax", value, error);
+    if (status == CELLGATE_OK)
+        status =
+            cg_keras_emit_simple(call, &part, value, 1, ":axes", value, error);
+    return status == CELLGATE_OK
+               ? cg_keras_permute(call, *value, &back, "", value, error)
+               : status;
+}
+
 cellgate_status cg_keras_build_softmax(cg_keras_call *call,
                                        cellgate_error *error)
 {
@@ -67,13 +138,16 @@ cellgate_status cg_keras_build_softmax(cg_keras_call *call,
     rank = layer->reader->shapes[x.value].rank - layer->lead;
     absent.extent[0] = rank - 1;
     status = cg_keras_get_axes(layer, "axis", rank, &absent, &axes, error);
-    if (status == CELLGATE_OK && axes.count != 1)
+    if (status == CELLGATE_OK && axes.count == 0)
         return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
-                             "'axis' must be one axis, not %d",
-                             (int)axes.count);
+                             "'axis' must be an axis, or several");
+    for (int32_t i = 0; i < axes.count; i++)
+        axes.extent[i] += layer->lead;
+    value = x.value;
     if (status == CELLGATE_OK)
-        status = over_axis(call, (int32_t)axes.extent[0] + layer->lead, x.value,
-                           &value, error);
+        status = axes.count == 1 ? over_axis(call, (int32_t)axes.extent[0],
+                                             x.value, &value, error)
+                                 : over_axes(call, &axes, &value, error);
     return status == CELLGATE_OK ? cg_keras_return(call, value, x.mask, error)
                                  : status;
 }

@@ -37,7 +37,8 @@ cellgate_status cg_keras_check_lead(const cg_keras_layer *layer,
                          "inside a TimeDistributed, layers that act on the "
                          "steps one by one or on axes behind them are "
                          "supported; this one would take every step for a "
-                         "sequence of its own");
+                         "sequence of its own: make a model of the layers "
+                         "inside, and give it these sequences as rows");
 }
 
 /*

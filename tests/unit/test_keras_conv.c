@@ -117,6 +117,12 @@ static void axes_are_checked(void **state)
         no_weights, CELLGATE_UNSUPPORTED, "must be one axis, not 2");
     assert_keras_refuses(ON_SERIES(LAYER("Softmax", "n", ", 'axis': 'x'")),
                          no_weights, CELLGATE_BAD_FILE, "a list of axes");
+    assert_keras_refuses(ON_SERIES(LAYER("Softmax", "n", ", 'axis': []")),
+                         no_weights, CELLGATE_UNSUPPORTED, "must be an axis");
+    assert_keras_refuses(
+        SEQUENTIAL(INPUT("x", "[null, null, null, 4]") ", " LAYER(
+            "Softmax", "n", ", 'axis': [1, 2]")),
+        no_weights, CELLGATE_UNSUPPORTED, "the file leaves 2 open; one may be");
     assert_keras_refuses(SEQUENTIAL(INPUT("x", "[null, null, 4]") ", " LAYER(
                              "BatchNormalization", "n", ", 'axis': 1")),
                          no_weights, CELLGATE_BAD_FILE, "the extent of axis 1");
