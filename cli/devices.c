@@ -118,10 +118,20 @@ static void print_plugins(const cellgate_runtime *runtime)
              "folder with\n  --plugin-path or plugin_path = in [cellgate]");
 }
 
+static void print_unusable(const cellgate_device_info *info)
+{
+    printf("  %s: not usable: %s", info->name, info->reason);
+    if (info->out_seconds > 0)
+        printf("; out of service for %.0f s", info->out_seconds);
+    if (info->retry_seconds >= 0)
+        printf("; tried again in %.0f s", info->retry_seconds);
+    putchar('\n');
+}
+
 static void print_device(const cellgate_device_info *info)
 {
     if (info->status != CELLGATE_OK) {
-        printf("  %s: not usable: %s\n", info->name, info->reason);
+        print_unusable(info);
         return;
     }
     printf("  %s: %s, %s %s", info->name, info->description,

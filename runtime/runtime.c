@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/given.h"
+#include "runtime/session/readmission.h"
 #include "runtime/stores.h"
 
 cellgate_status cellgate_runtime_create(const cellgate_runtime_options *options,
@@ -50,7 +51,10 @@ cellgate_status cellgate_runtime_create(const cellgate_runtime_options *options,
         if (made->loads == NULL)
             status = cellgate_fail(error, CELLGATE_NO_MEMORY, "out of memory");
     }
+    if (status == CELLGATE_OK)
+        status = cg_readmission_create(made->table, &made->readmission, error);
     if (status != CELLGATE_OK) {
+        cg_loads_release(made->loads);
         cg_cost_book_release(made->book);
         cg_device_table_release(made->table);
         free(made);
@@ -68,6 +72,7 @@ void cellgate_runtime_destroy(cellgate_runtime *runtime)
     if (!cg_process_forked())
         cg_cost_book_release(runtime->book);
     cg_loads_release(runtime->loads);
+    cg_readmission_release(runtime->readmission);
     cg_device_table_release(runtime->table);
     free(runtime);
 }

@@ -10,9 +10,10 @@
 #include "runtime/schedule/load.h"
 
 struct cellgate_runtime {
-    cg_device_table *table; /* one reference */
-    cg_cost_book *book;     /* likewise */
-    cg_loads *loads;        /* likewise */
+    cg_device_table *table;             /* one reference */
+    cg_cost_book *book;                 /* likewise */
+    cg_loads *loads;                    /* likewise */
+    struct cg_readmission *readmission; /* likewise */
 };
 
 #endif

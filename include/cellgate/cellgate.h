@@ -149,6 +149,10 @@ typedef struct cellgate_device_info {
     int32_t kind; /* a cellgate_device_kind */
     uint64_t memory;
     uint32_t queue_depth;
+    /* Of one that is not usable: for how long (0: it never was), and until it
+       is tried again (negative: it will not be). */
+    double out_seconds;
+    double retry_seconds;
 } cellgate_device_info;
 
 /*
@@ -380,8 +384,10 @@ cellgate_output_shape(const cellgate_session *session,
  * Computes, and returns when the outputs are written. `report` may be NULL.
  * Allocates nothing once the same shapes have been seen by as many threads.
  * BAD_SHAPE, OUT_OF_RANGE: the text names the input, row and step.
- * DEVICE_LOST, TIMEOUT: the device is quarantined; the request may be repeated
- * in a session on another one. A stream is unchanged after an error.
+ * DEVICE_LOST, TIMEOUT: the device is out of service, until it was opened anew
+ * and checked ([scheduler] readmit), and so it is after too many DEVICE_FAILED;
+ * the request may be repeated, now in a session on another device, or later. A
+ * stream is unchanged after an error.
  */
 CELLGATE_API cellgate_status cellgate_run(cellgate_session *session,
                                           const cellgate_request *request,

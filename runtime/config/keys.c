@@ -60,6 +60,13 @@ static const cg_key scheduler_keys[] = {
     { KEY("watchdog", CELLGATE_KEY_SECONDS, "60", NULL, 0, 0,
           "time one run on a device may take; 0 means no limit"),
       CG_STORE_SECONDS, offsetof(cg_config, watchdog), NULL },
+    { KEY("readmit", CELLGATE_KEY_SECONDS, "30", NULL, 0, 0,
+          "time until a device out of service is tried again; 0 means never"),
+      CG_STORE_SECONDS, offsetof(cg_config, readmit), NULL },
+    { KEY("failures", CELLGATE_KEY_INTEGER, "5", NULL, 0, 16,
+          "failed runs within a minute that take a device out of service; 0 "
+          "means none do"),
+      CG_STORE_COUNT, offsetof(cg_config, failures), NULL },
     { KEY("threads", CELLGATE_KEY_INTEGER, "0", NULL, 0, 65536,
           "host threads to use at once; 0 means one a core"),
       CG_STORE_COUNT, offsetof(cg_config, threads), NULL },

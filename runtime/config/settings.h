@@ -84,10 +84,14 @@ typedef struct cg_config {
 
     /* [scheduler] */
     cg_fallback fallback;
-    double watchdog;  /* seconds a device run may take; 0: no limit */
-    uint32_t threads; /* thread budget of the host's cores; 0: all of them */
-    uint32_t queue;   /* submitted requests that may wait */
-    bool measured;    /* choose by what was measured */
+    double watchdog;   /* seconds a device run may take; 0: no limit */
+    double readmit;    /* seconds until a device out of service is tried again;
+                          0: never */
+    uint32_t failures; /* runs of a device that may fail within a minute; 0:
+                          any number */
+    uint32_t threads;  /* thread budget of the host's cores; 0: all of them */
+    uint32_t queue;    /* submitted requests that may wait */
+    bool measured;     /* choose by what was measured */
     cg_aim objective;
     cg_arrivals regime;
     uint32_t margin; /* percent */

@@ -15,16 +15,17 @@ bool cg_device_init(cg_device *device, cg_device_table *table, const char *name,
     device->plugin = plugin;
     device->description.struct_size = sizeof device->description;
     device->thread_limit = table->threads;
-    atomic_init(&device->status, CELLGATE_OK);
+    atomic_init(&device->epoch, 0);
+    atomic_init(&device->opening, NULL);
     device->name = strdup(name);
     if (device->name == NULL)
         return false;
-    if (pthread_mutex_init(&device->reason_mutex, NULL) != 0) {
+    if (!cg_service_init(device)) {
         free(device->name);
         return false;
     }
     if (pthread_mutex_init(&device->open_mutex, NULL) != 0) {
-        pthread_mutex_destroy(&device->reason_mutex);
+        cg_service_finish(device, false);
         free(device->name);
         return false;
     }
@@ -36,15 +37,13 @@ void cg_device_finish(cg_device *device, bool forked)
     /* A child's locks may be held by threads that it doesn't have, and its
        devices belong to the parent. */
     if (!forked) {
-        if (device->handle != NULL)
-            device->ops->device_close(device->handle);
+        cg_opening_release(atomic_load(&device->opening));
         cg_thread_budget_put(device->budget);
         pthread_mutex_destroy(&device->open_mutex);
-        pthread_mutex_destroy(&device->reason_mutex);
     }
+    cg_service_finish(device, forked);
     cg_device_forget_identity(device);
     cg_settings_destroy(device->settings);
-    free(device->reason);
     free(device->name);
 }
 
@@ -57,73 +56,6 @@ const cellgate_device_description *
 cg_device_description_get(const cg_device *device)
 {
     return &device->description;
-}
-
-static cellgate_status status_of(const cg_device *device)
-{
-    return (cellgate_status)atomic_load_explicit(&device->status,
-                                                 memory_order_acquire);
-}
-
-static const char *reason_of(const cg_device *device, cellgate_status status)
-{
-    if (status == CELLGATE_OK)
-        return "";
-    return device->reason != NULL ? device->reason
-                                  : cellgate_status_text(status);
-}
-
-void cg_device_info_get(const cg_device *device, cellgate_device_info *info)
-{
-    const cellgate_device_description *about = &device->description;
-    cellgate_status status = status_of(device);
-    cellgate_device_info full = { .struct_size = sizeof full };
-
-    full.name = device->name;
-    full.plugin = device->plugin;
-    full.status = (int32_t)status;
-    full.reason = reason_of(device, status);
-    full.description = about->name;
-    full.vendor = about->vendor;
-    full.driver = about->driver;
-    full.resource = about->resource;
-    full.identity = about->identity;
-    full.kind = about->kind;
-    full.memory = about->memory;
-    full.queue_depth = about->queue_depth;
-    cellgate_struct_copy(info, &full);
-}
-
-cellgate_status cg_device_usable(const cg_device *device, cellgate_error *error)
-{
-    cellgate_status status = cg_process_check(error);
-
-    if (status != CELLGATE_OK)
-        return status;
-    status = status_of(device);
-    if (status == CELLGATE_OK)
-        return status;
-    return cellgate_fail(error, status, "device %s: %s", device->name,
-                         reason_of(device, status));
-}
-
-void cg_device_quarantine(cg_device *device, cellgate_status status,
-                          const char *reason)
-{
-    if (cg_process_forked())
-        return;
-    if (status == CELLGATE_OK)
-        status = CELLGATE_INTERNAL;
-    pthread_mutex_lock(&device->reason_mutex);
-    if (status_of(device) == CELLGATE_OK) {
-        device->reason = strdup(reason);
-        atomic_store_explicit(&device->status, (int)status,
-                              memory_order_release);
-        atomic_fetch_add(&device->table->changes, 1);
-        cg_log_line(&device->table->log, CELLGATE_LOG_DEBUG,
-                    "device %s is out of service: %s", device->name, reason);
-    }
-    pthread_mutex_unlock(&device->reason_mutex);
 }
 
 /* ---- Opening ----------------------------------------------------------- */
@@ -171,34 +103,84 @@ static void distrust(const cg_device *device)
     cg_verdict_cache_close(cache);
 }
 
-static cellgate_status open_device(cg_device *device, cellgate_error *error)
+/* Once: two openings of a device are set alike. */
+static cellgate_status make_settings(cg_device *device,
+                                     const cellgate_plugin *ops,
+                                     cellgate_error *error)
 {
-    const cg_config *config = device->table->config;
+    cellgate_status status = CELLGATE_OK;
+
+    if (device->settings == NULL)
+        status = cg_settings_create(device->table->config, device->section,
+                                    ops->keys, ops->key_count,
+                                    &device->settings, error);
+    return status;
+}
+
+static cellgate_status opening_create(const cellgate_plugin *ops,
+                                      cellgate_device *handle,
+                                      cg_opening **opening,
+                                      cellgate_error *error)
+{
+    cg_opening *made = calloc(1, sizeof *made);
+
+    if (made == NULL) {
+        ops->device_close(handle);
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "no memory for an open device");
+    }
+    made->ops = ops;
+    made->handle = handle;
+    atomic_init(&made->references, 1);
+    atomic_init(&made->hung, false);
+    *opening = made;
+    return CELLGATE_OK;
+}
+
+cg_opening *cg_opening_reference(cg_opening *opening)
+{
+    (void)atomic_fetch_add_explicit(&opening->references, 1,
+                                    memory_order_relaxed);
+    return opening;
+}
+
+void cg_opening_release(cg_opening *opening)
+{
+    if (opening == NULL || cg_process_forked() ||
+        atomic_fetch_sub_explicit(&opening->references, 1,
+                                  memory_order_acq_rel) != 1)
+        return;
+    opening->ops->device_close(opening->handle);
+    free(opening);
+}
+
+/* With the open mutex held. */
+static cellgate_status open_device(cg_device *device, cg_opening **opening,
+                                   cellgate_error *error)
+{
     const cellgate_plugin *ops = NULL;
     cellgate_instance *instance = NULL;
-    cellgate_settings *settings = NULL;
     cellgate_device *handle = NULL;
-    cellgate_status status = cg_loaded_use(
-        device->found->path, &device->found->user, &ops, &instance, error);
+    cellgate_status status;
 
+    if (device->found == NULL)
+        return cellgate_fail(error, CELLGATE_NO_DEVICE, "it has no plugin");
+    status = cg_loaded_use(device->found->path, &device->found->user, &ops,
+                           &instance, error);
     if (status == CELLGATE_OK)
         status = check_still_there(device, ops, instance, error);
     if (status != CELLGATE_OK)
         distrust(device);
     if (status == CELLGATE_OK)
-        status = cg_settings_create(config, device->section, ops->keys,
-                                    ops->key_count, &settings, error);
+        status = make_settings(device, ops, error);
     if (status == CELLGATE_OK)
-        status =
-            ops->device_open(instance, device->index, settings, &handle, error);
-    if (status != CELLGATE_OK) {
-        cg_settings_destroy(settings);
-        return status;
-    }
-    device->ops = ops;
-    device->settings = settings;
-    device->handle = handle;
-    return CELLGATE_OK;
+        status = ops->device_open(instance, device->index, device->settings,
+                                  &handle, error);
+    if (status == CELLGATE_OK)
+        status = opening_create(ops, handle, opening, error);
+    if (status == CELLGATE_OK)
+        device->ops = ops;
+    return status;
 }
 
 /* What may be otherwise a moment later says nothing of the device. */
@@ -208,39 +190,76 @@ static bool may_pass(cellgate_status status)
            status == CELLGATE_BUSY;
 }
 
-cellgate_status cg_device_open(cg_device *device, const cellgate_plugin **ops,
-                               cellgate_device **handle, cellgate_error *error)
+/* Says what the plugin said, or that it said nothing. */
+static const char *cause(cellgate_error *failure, const char *otherwise)
+{
+    failure->text[sizeof failure->text - 1] = '\0';
+    return failure->text[0] != '\0' ? failure->text : otherwise;
+}
+
+static cellgate_status open_first(cg_device *device, cg_opening **opening,
+                                  cellgate_error *error)
 {
     cellgate_error failure = CELLGATE_ERROR_INIT;
+    cellgate_status status = open_device(device, opening, &failure);
+
+    if (status == CELLGATE_OK) {
+        (*opening)->epoch = 1;
+        atomic_store(&device->opening, *opening);
+        atomic_store_explicit(&device->epoch, 1, memory_order_release);
+    } else if (may_pass(status)) {
+        (void)cellgate_fail(error, status, "device %s: %s", device->name,
+                            cause(&failure, cellgate_status_text(status)));
+    } else {
+        cg_device_quarantine(device, 0, status,
+                             cause(&failure, "it cannot be opened, and its "
+                                             "plugin says no reason"));
+        (void)cg_device_usable(device, error);
+    }
+    return status;
+}
+
+cellgate_status cg_device_open(cg_device *device, cg_opening **opening,
+                               cellgate_error *error)
+{
     cellgate_status status = cg_device_usable(device, error);
+    cg_opening *current;
 
     if (status != CELLGATE_OK)
         return status;
     pthread_mutex_lock(&device->open_mutex);
     status = cg_device_usable(device, error);
-    if (status == CELLGATE_OK && device->handle == NULL) {
-        status = open_device(device, &failure);
-        failure.text[sizeof failure.text - 1] = '\0';
-        if (may_pass(status)) {
-            (void)cellgate_fail(error, status, "device %s: %s", device->name,
-                                failure.text[0] != '\0'
-                                    ? failure.text
-                                    : cellgate_status_text(status));
-        } else if (status != CELLGATE_OK) {
-            cg_device_quarantine(device, status,
-                                 failure.text[0] != '\0'
-                                     ? failure.text
-                                     : "it cannot be opened, and its plugin "
-                                       "says no reason");
-            (void)cg_device_usable(device, error);
-        }
-    }
-    if (status == CELLGATE_OK) {
-        *ops = device->ops;
-        *handle = device->handle;
-    }
+    current = atomic_load(&device->opening);
+    if (status == CELLGATE_OK && current == NULL)
+        status = open_first(device, &current, error);
+    if (status == CELLGATE_OK)
+        *opening = cg_opening_reference(current);
     pthread_mutex_unlock(&device->open_mutex);
     return status;
+}
+
+cellgate_status cg_device_reopen(cg_device *device, cg_opening **opening,
+                                 cellgate_error *error)
+{
+    cellgate_error failure = CELLGATE_ERROR_INIT;
+    cellgate_status status = cg_process_check(error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    pthread_mutex_lock(&device->open_mutex);
+    status = open_device(device, opening, &failure);
+    if (status == CELLGATE_OK)
+        (*opening)->epoch = atomic_load(&device->epoch) + 1;
+    pthread_mutex_unlock(&device->open_mutex);
+    if (status != CELLGATE_OK)
+        return cellgate_fail(error, status, "it cannot be opened: %s",
+                             cause(&failure, "its plugin says no reason"));
+    return CELLGATE_OK;
+}
+
+uint64_t cg_device_epoch(const cg_device *device)
+{
+    return atomic_load_explicit(&device->epoch, memory_order_acquire);
 }
 
 /* ---- Threads ----------------------------------------------------------- */

@@ -187,6 +187,8 @@ static void destroy(cg_device_table *table, bool forked)
     for (i = 0; i < table->device_count; i++)
         cg_device_finish(&table->devices[i], forked);
     free(table->devices);
+    if (!forked)
+        pthread_mutex_destroy(&table->watch_mutex);
     for (i = 0; table->found != NULL && i < table->search.file_count; i++) {
         if (!forked)
             cg_loaded_leave(&table->found[i].user);
@@ -218,6 +220,8 @@ cellgate_status cg_device_table_create(cg_config *config,
     }
     cg_process_watch();
     atomic_init(&made->references, 1);
+    made->clock = &cg_real_clock;
+    pthread_mutex_init(&made->watch_mutex, NULL);
     made->config = config;
     if (log != NULL)
         made->log = *log;

@@ -9,6 +9,7 @@
 #ifndef CELLGATE_RUNTIME_PLUGIN_DEVICES_H
 #define CELLGATE_RUNTIME_PLUGIN_DEVICES_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "cellgate/cellgate.h"
@@ -70,13 +71,31 @@ const cellgate_device_description *
 cg_device_description_get(const cg_device *device);
 
 /*
+ * One opening of a device, which closes it when nobody holds it any more. A
+ * device that was out of service is opened anew: what was made from an earlier
+ * opening can't go on with the later one.
+ */
+typedef struct cg_opening {
+    const cellgate_plugin *ops;
+    cellgate_device *handle;
+    uint64_t epoch; /* which opening of the device, from 1 */
+    atomic_size_t references;
+    atomic_bool hung; /* a run of it did not come back */
+} cg_opening;
+
+/*
  * Loads the plugin and opens the device, once; later calls return the same
- * answer. `ops` and `handle` are valid as long as the table is.
+ * opening until the device is opened anew. The caller releases it.
  * NO_MEMORY, DEVICE_MEMORY, BUSY: the next call tries again; after any other
  * failure the device is out of service. FORKED in a child process.
  */
-cellgate_status cg_device_open(cg_device *device, const cellgate_plugin **ops,
-                               cellgate_device **handle, cellgate_error *error);
+cellgate_status cg_device_open(cg_device *device, cg_opening **opening,
+                               cellgate_error *error);
+cg_opening *cg_opening_reference(cg_opening *opening);
+/* NULL is allowed. In a child after fork() the device stays open. */
+void cg_opening_release(cg_opening *opening);
+/* Which opening is the current one; 0 before the first. Cheap. */
+uint64_t cg_device_epoch(const cg_device *device);
 
 /*
  * All that a device's speed depends on, as texts without control characters,
@@ -94,15 +113,45 @@ cellgate_status cg_device_identify(cg_device *device,
                                    cg_device_identity *identity,
                                    cellgate_error *error);
 
+/* ---- In service, and out of it ------------------------------------------ */
+
 /*
- * Takes a device out of service: cg_device_usable() fails from now on with
- * this reason, and cellgate_device_get() shows it.
+ * Takes a device out of service because of what happened in opening `epoch`; of
+ * one that is not the current one it means nothing. cg_device_usable() fails
+ * from now on with this reason, and cellgate_device_get() shows it.
  */
-void cg_device_quarantine(cg_device *device, cellgate_status status,
-                          const char *reason);
+void cg_device_quarantine(cg_device *device, uint64_t epoch,
+                          cellgate_status status, const char *reason);
+/*
+ * A run failed in opening `epoch`. DEVICE_LOST takes the device out of service,
+ * and so does DEVICE_FAILED when it comes too often ([scheduler] failures);
+ * other statuses do not.
+ */
+void cg_device_run_failed(cg_device *device, uint64_t epoch,
+                          cellgate_status status, const char *reason);
 /* OK, or why the device must not be used. Cheap: called for each run. */
 cellgate_status cg_device_usable(const cg_device *device,
                                  cellgate_error *error);
+
+/* Seconds until a device out of service is to be tried again, not above 0 when
+   that is due; infinite: never, or it is in service. */
+double cg_device_retry_in(const cg_device *device);
+/* Opens a device out of service beside what is open of it; it stays out. */
+cellgate_status cg_device_reopen(cg_device *device, cg_opening **opening,
+                                 cellgate_error *error);
+/* That opening was found right: it is the device's now, which is in service
+   again. Takes over the reference. */
+void cg_device_readmit(cg_device *device, cg_opening *opening);
+/* It was tried in vain; `for_good`: and will not be again. */
+void cg_device_stay_out(cg_device *device, cellgate_status status,
+                        const char *reason, bool for_good);
+/*
+ * Has notify(context) called, on any thread, whenever a device of the table has
+ * been taken out of service; NULL ends it. When this returns, no call of the
+ * one before is under way.
+ */
+void cg_device_table_watch(cg_device_table *table,
+                           void (*notify)(void *context), void *context);
 
 /*
  * Threads of the device's resource. Admission waits, first come, first served,

@@ -90,7 +90,7 @@ static void out_of_service(cg_device *device, cellgate_status status,
     va_start(arguments, format);
     (void)vsnprintf(reason, sizeof reason, format, arguments);
     va_end(arguments);
-    cg_device_quarantine(device, status, reason);
+    cg_device_exclude(device, status, reason);
 }
 
 static void plugin_not_there(cg_device *device)
@@ -199,8 +199,8 @@ static cellgate_status match_section(cg_device *device, cellgate_error *error)
     if (status != CELLGATE_OK)
         return status;
     if (section->enabled == CG_ENABLED_NO)
-        cg_device_quarantine(device, CELLGATE_NO_DEVICE,
-                             "switched off: its section says enabled = no");
+        cg_device_exclude(device, CELLGATE_NO_DEVICE,
+                          "switched off: its section says enabled = no");
     return must_be_there(device, error);
 }
 

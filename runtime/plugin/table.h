@@ -2,7 +2,7 @@
 /*
  * What is inside a table of devices; for the files that build and use it:
  * devices.c (the table), sections.c (which devices the configuration asks
- * for), device.c (one device).
+ * for), device.c (one device), service.c (whether it is in service).
  */
 #ifndef CELLGATE_RUNTIME_PLUGIN_TABLE_H
 #define CELLGATE_RUNTIME_PLUGIN_TABLE_H
@@ -10,6 +10,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "runtime/cost/clock.h"
+#include "runtime/plugin/breaker.h"
 #include "runtime/plugin/devices.h"
 #include "runtime/plugin/loaded.h"
 #include "runtime/plugin/search.h"
@@ -23,6 +25,12 @@ typedef struct cg_found {
     bool cached;
     cg_loaded_user user;
 } cg_found;
+
+/* A text that was once a reason for not being used. */
+typedef struct cg_reason {
+    struct cg_reason *next;
+    char text[];
+} cg_reason;
 
 struct cg_device {
     cg_device_table *table;
@@ -38,18 +46,25 @@ struct cg_device {
     uint32_t thread_limit;
 
     /*
-     * In service or not: from OK to a failure once, never back. `reason` is
-     * written before `status` leaves OK and does not change after.
+     * service.c: in service (OK) or not, and since when. The reasons are never
+     * freed before the device is: applications may look at them.
      */
     atomic_int status;
-    pthread_mutex_t reason_mutex;
-    char *reason;
+    pthread_mutex_t service_mutex; /* of all here; `status` changes under it */
+    cg_reason *reasons;            /* all there ever were */
+    const char *reason;            /* the current one, among them, or NULL */
+    bool out;                      /* it was in service before */
+    double since, retry;           /* on the table's clock */
+    unsigned hangs;
+    cg_breaker breaker;
 
-    /* Set by the first cg_device_open(). */
+    /* device.c */
     pthread_mutex_t open_mutex;
-    const cellgate_plugin *ops;
-    cellgate_device *handle;
-    cellgate_settings *settings;
+    const cellgate_plugin *ops;    /* set by the first opening, */
+    cellgate_settings *settings;   /* and so are these */
+    _Atomic(cg_opening *) opening; /* the current one; changes under both
+                                      mutexes */
+    _Atomic uint64_t epoch;
     char *identity[4]; /* identity.c: plugin, build, identity, settings */
 };
 
@@ -58,7 +73,11 @@ struct cg_device_table {
     cg_config *config;
     cg_log log;
     uint32_t threads; /* of the host's cores */
-    _Atomic uint64_t changes; /* of which devices are in service */
+    const cg_clock *clock;
+    _Atomic uint64_t changes;    /* of which devices are in service */
+    pthread_mutex_t watch_mutex; /* of the watcher; held while it is called */
+    void (*notify)(void *context);
+    void *notify_context;
     cg_search search;
     cg_found *found; /* one for each of search.files */
     cg_device *devices;
@@ -74,6 +93,12 @@ cellgate_status cg_table_match(cg_device_table *table, cellgate_error *error);
 /* device.c: makes *device ready; false without memory. */
 bool cg_device_init(cg_device *device, cg_device_table *table, const char *name,
                     const char *plugin);
+/* service.c: the same for its being in service. */
+bool cg_service_init(cg_device *device);
+void cg_service_finish(cg_device *device, bool forked);
+/* It cannot be used, and will not be: of one that was never open. */
+void cg_device_exclude(cg_device *device, cellgate_status status,
+                       const char *reason);
 /* identity.c */
 void cg_device_forget_identity(cg_device *device);
 /* Closes it and frees what it holds; only memory when `forked`. */

@@ -2,10 +2,10 @@
 #include "config.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "runtime/schedule/queue.h"
+#include "runtime/schedule/thread.h"
 
 /* A thread, and the lane that it works on. */
 typedef struct server {
@@ -108,18 +108,13 @@ static void *serve(void *argument)
     return NULL;
 }
 
-/* With every signal blocked: they are the application's. */
 static bool start_one(cg_queue *queue)
 {
     server *new = &queue->servers[queue->started];
-    sigset_t all, before;
     bool started;
 
     new->queue = queue;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    started = pthread_create(&new->thread, NULL, serve, new) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    started = cg_thread_start(&new->thread, serve, new) == 0;
     queue->started += started;
     return started;
 }
@@ -131,20 +126,17 @@ cellgate_status cg_queue_create(unsigned threads, size_t limit,
                                 cellgate_error *error)
 {
     cg_queue *made = calloc(1, sizeof *made + threads * sizeof(server));
-    pthread_condattr_t monotonic;
 
-    if (made == NULL)
+    if (made == NULL || cg_condition_init(&made->changed) != 0) {
+        free(made);
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "no memory for a queue of requests");
+    }
     made->clock = clock;
     made->wanted = threads;
     made->limit = limit;
     made->last = &made->first;
     pthread_mutex_init(&made->mutex, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&made->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
     *queue = made;
     return CELLGATE_OK;
 }

@@ -159,8 +159,7 @@ static cellgate_status run_pinned(cg_call *call, cellgate_session *session,
                            false, error);
 }
 
-static const cg_rule *find_rule(const cg_call *call,
-                                const cellgate_session *session)
+static cg_rule *find_rule(const cg_call *call, const cellgate_session *session)
 {
     const cellgate_model *model = session->model;
     const cg_value *value = &model->values[model->inputs[0].value];
@@ -173,16 +172,27 @@ static const cg_rule *find_rule(const cg_call *call,
                          cg_value_has_steps(value) ? first.tensor.shape[1] : 0);
 }
 
+static cellgate_status run_rule(cg_call *call, cellgate_session *session,
+                                cg_rule *rule, cellgate_error *error)
+{
+    cg_placement *placement;
+    cellgate_status status =
+        cg_rule_placement(rule, session, &placement, error);
+
+    return status == CELLGATE_OK ? run_unmeasured(call, placement, error)
+                                 : status;
+}
+
 /* Where a rule sends it, or where the shape was measured to be best; else on
    the first device. */
 static cellgate_status run_routed(cg_call *call, cellgate_session *session,
                                   cellgate_error *error)
 {
-    const cg_rule *rule = find_rule(call, session);
+    cg_rule *rule = find_rule(call, session);
     cellgate_status status;
 
     if (rule != NULL)
-        return run_unmeasured(call, rule->placement, error);
+        return run_rule(call, session, rule, error);
     if (session->router == NULL)
         return run_candidate(call, session, session->primary, error);
     status = run_pinned(call, session, error);

@@ -83,7 +83,8 @@ cellgate_status cg_audit_session(const cellgate_session *like,
 {
     cellgate_runtime runtime = { .table = like->table,
                                  .book = like->book,
-                                 .loads = like->loads };
+                                 .loads = like->loads,
+                                 .readmission = like->readmission };
     const cellgate_session_options options = { sizeof options, device,
                                                variant };
     cellgate_status status = cellgate_session_create(&runtime, like->model,

@@ -15,7 +15,8 @@ const char *cg_candidate_name(const cg_candidate *candidate)
 bool cg_candidate_ready(const cg_candidate *candidate)
 {
     return candidate->opened &&
-           cg_device_usable(candidate->device, NULL) == CELLGATE_OK;
+           cg_device_usable(candidate->device, NULL) == CELLGATE_OK &&
+           candidate->engine->epoch == cg_device_epoch(candidate->device);
 }
 
 /* ---- Listing ----------------------------------------------------------- */
@@ -30,6 +31,8 @@ static void add(cellgate_session *session, cg_device *device)
             return;
     candidate->device = device;
     atomic_init(&candidate->status, CG_UNTRIED);
+    atomic_init(&candidate->epoch, 0);
+    atomic_init(&candidate->placement, NULL);
     session->candidate_count++;
 }
 
@@ -107,33 +110,73 @@ static void keep_failure(cg_candidate *candidate, const cellgate_error *cause)
              (int)sizeof candidate->failure - 1, why);
 }
 
-cellgate_status cg_session_open(const cellgate_session *session,
-                                cg_candidate *candidate, cellgate_error *error)
+/* The device's current opening, as an engine of the session. */
+static cellgate_status new_engine(cellgate_session *session, cg_device *device,
+                                  cg_engine **engine, cellgate_error *error)
 {
-    const cellgate_device_description *description;
-    cg_engine *engine = &candidate->engine;
-    cellgate_status status = CELLGATE_OK;
+    const cellgate_device_description *about =
+        cg_device_description_get(device);
+    cg_opening *opening;
+    cg_load *load;
+    cellgate_status status = cg_device_open(device, &opening, error);
 
-    if (candidate->device == NULL || candidate->opened)
-        return CELLGATE_OK;
-    status = cg_device_usable(candidate->device, error);
-    if (status == CELLGATE_OK)
-        status = cg_device_open(candidate->device, &engine->ops,
-                                &engine->handle, error);
     if (status != CELLGATE_OK)
         return status;
-    description = cg_device_description_get(candidate->device);
-    engine->device = candidate->device;
-    engine->flags = description->flags;
-    engine->staged = (description->flags & CELLGATE_DEVICE_ON_CALLER) == 0;
-    engine->queue_depth =
-        description->queue_depth > 0 ? description->queue_depth : 1;
-    engine->load = cg_loads_of(session->loads, description->resource,
-                               cg_device_thread_budget(candidate->device));
-    if (engine->load == NULL)
-        return cellgate_fail(error, CELLGATE_NO_MEMORY,
-                             "no memory for a session's devices");
+    load = cg_loads_of(session->loads, about->resource,
+                       cg_device_thread_budget(device));
+    status = load != NULL ? cg_engine_create(device, opening, load,
+                                             &session->pool, engine, error)
+                          : cellgate_fail(error, CELLGATE_NO_MEMORY,
+                                          "no memory for a session's devices");
+    if (status != CELLGATE_OK) {
+        cg_opening_release(opening);
+        return status;
+    }
+    (*engine)->next = session->engines;
+    session->engines = *engine;
+    return CELLGATE_OK;
+}
+
+/* What was made of an earlier opening of its device ends. */
+static void retire(cellgate_session *session, const cg_candidate *candidate)
+{
+    cg_placement *placement = atomic_load(&candidate->placement);
+    cg_engine *engine = candidate->engine;
+
+    if (placement != NULL)
+        cg_placement_retire(placement);
+    cg_router_retire(session->router, engine);
+    cg_rules_retire(&session->rules, engine);
+    cg_engine_retire(engine);
+}
+
+/* Whether its device was opened anew since it was tried. */
+static bool is_stale(const cg_candidate *candidate)
+{
+    return candidate->device != NULL &&
+           atomic_load_explicit(&candidate->epoch, memory_order_acquire) !=
+               cg_device_epoch(candidate->device);
+}
+
+cellgate_status cg_session_open(cellgate_session *session,
+                                cg_candidate *candidate, cellgate_error *error)
+{
+    cg_engine *engine;
+    cellgate_status status;
+
+    if (candidate->device == NULL ||
+        (candidate->opened && !is_stale(candidate)))
+        return CELLGATE_OK;
+    status = new_engine(session, candidate->device, &engine, error);
+    if (status != CELLGATE_OK)
+        return status;
+    if (candidate->opened)
+        retire(session, candidate);
+    candidate->engine = engine;
     candidate->opened = true;
+    atomic_store_explicit(&candidate->status, CG_UNTRIED, memory_order_relaxed);
+    atomic_store_explicit(&candidate->epoch, engine->epoch,
+                          memory_order_release);
     return CELLGATE_OK;
 }
 
@@ -149,7 +192,8 @@ static void open_choice(cellgate_session *session, cg_candidate *candidate)
 
 static bool may_open(const cg_candidate *candidate)
 {
-    return candidate->device != NULL && !candidate->opened &&
+    return candidate->device != NULL &&
+           (!candidate->opened || is_stale(candidate)) &&
            cg_device_usable(candidate->device, NULL) == CELLGATE_OK;
 }
 
@@ -167,7 +211,7 @@ bool cg_session_open_measured(cellgate_session *session)
                 session->book,
                 cg_device_description_get(candidate->device)->identity))
             continue;
-        if (!candidate->opened)
+        if (may_open(candidate))
             open_choice(session, candidate);
         any = true;
     }
@@ -181,26 +225,54 @@ void cg_session_open_all(cellgate_session *session)
             open_choice(session, &session->candidates[at]);
 }
 
+void cg_session_keep_retired(cellgate_session *session, cg_placement *placement)
+{
+    placement->next = session->retired;
+    session->retired = placement;
+}
+
 static cellgate_status make_placement(cellgate_session *session, size_t index)
 {
     cg_candidate *candidate = &session->candidates[index];
     cellgate_error cause = CELLGATE_ERROR_INIT;
+    cg_placement *made = NULL;
     char reason[1024];
     cellgate_status status = cg_session_open(session, candidate, &cause);
 
     choice_text(session, index, reason, sizeof reason);
     if (status == CELLGATE_OK)
-        status = cg_placement_create(
-            &session->pool,
-            candidate->device != NULL ? &candidate->engine : NULL,
-            session->variant, reason, session->watchdog, &candidate->placement,
-            &cause);
-    if (status != CELLGATE_OK)
+        status = cg_placement_create(&session->pool, candidate->engine,
+                                     session->variant, reason,
+                                     session->watchdog, &made, &cause);
+    if (status == CELLGATE_OK)
+        made = atomic_exchange(&candidate->placement, made);
+    else
         keep_failure(candidate, &cause);
+    if (made != NULL)
+        cg_session_keep_retired(session, made);
     if (status != CELLGATE_NO_MEMORY) /* there may be some the next time */
         atomic_store_explicit(&candidate->status, (int)status,
                               memory_order_release);
     return status;
+}
+
+cellgate_status cg_session_placement_held(cellgate_session *session,
+                                          size_t index,
+                                          cg_placement **placement,
+                                          cellgate_error *error)
+{
+    cg_candidate *candidate = &session->candidates[index];
+    int status = atomic_load_explicit(&candidate->status, memory_order_relaxed);
+
+    if (status == CG_UNTRIED ||
+        (is_stale(candidate) &&
+         cg_device_usable(candidate->device, NULL) == CELLGATE_OK))
+        status = (int)make_placement(session, index);
+    if (status != CELLGATE_OK)
+        return cellgate_fail(error, (cellgate_status)status, "device '%s': %s",
+                             cg_candidate_name(candidate), candidate->failure);
+    *placement = atomic_load(&candidate->placement);
+    return CELLGATE_OK;
 }
 
 cellgate_status cg_session_placement(cellgate_session *session, size_t index,
@@ -208,25 +280,18 @@ cellgate_status cg_session_placement(cellgate_session *session, size_t index,
                                      cellgate_error *error)
 {
     cg_candidate *candidate = &session->candidates[index];
-    int status = atomic_load_explicit(&candidate->status, memory_order_acquire);
+    cellgate_status status;
 
-    if (status == CG_UNTRIED) {
-        pthread_mutex_lock(&session->mutex);
-        status = atomic_load_explicit(&candidate->status, memory_order_relaxed);
-        if (status == CG_UNTRIED)
-            status = (int)make_placement(session, index);
-        pthread_mutex_unlock(&session->mutex);
-    }
-    if (status == CELLGATE_OK) {
-        *placement = candidate->placement;
+    if (atomic_load_explicit(&candidate->status, memory_order_acquire) ==
+            CELLGATE_OK &&
+        !is_stale(candidate)) {
+        *placement = atomic_load(&candidate->placement);
         return CELLGATE_OK;
     }
-    /* Another thread may be trying again. */
     pthread_mutex_lock(&session->mutex);
-    cellgate_fail(error, (cellgate_status)status, "device '%s': %s",
-                  cg_candidate_name(candidate), candidate->failure);
+    status = cg_session_placement_held(session, index, placement, error);
     pthread_mutex_unlock(&session->mutex);
-    return (cellgate_status)status;
+    return status;
 }
 
 /* ---- Choosing ---------------------------------------------------------- */

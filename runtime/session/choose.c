@@ -88,8 +88,8 @@ static cellgate_status try_piece(cg_costing *costing, const size_t *nodes,
         const cg_candidate *candidate = &session->candidates[at];
 
         if (cg_candidate_ready(candidate) &&
-            (costing->only == NULL || costing->only == &candidate->engine))
-            status = cg_offers_visit(&session->pool, &candidate->engine, nodes,
+            (costing->only == NULL || costing->only == candidate->engine))
+            status = cg_offers_visit(&session->pool, candidate->engine, nodes,
                                      count, try_offer, &with, error);
     }
     return status;
@@ -164,7 +164,7 @@ static cellgate_status choose_unmeasured(cg_costing *costing,
 {
     cellgate_session *session = costing->session;
     const cg_candidate *primary = &session->candidates[session->primary];
-    cg_greedy greedy = { &session->pool, &primary->engine, NULL };
+    cg_greedy greedy = { &session->pool, primary->engine, NULL };
 
     if (primary->device == NULL) {
         snprintf(choice->reason, sizeof choice->reason, "%s",

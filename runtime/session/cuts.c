@@ -78,6 +78,16 @@ cellgate_status cg_cut_place(cg_cut *cut, cg_segment_pool *pool,
     return CELLGATE_OK;
 }
 
+void cg_cuts_retire(cg_cut *cuts, const cg_engine *engine)
+{
+    for (cg_cut *at = cuts; at != NULL; at = at->next) {
+        cg_placement *placement = atomic_load(&at->placement);
+
+        if (placement != NULL && cg_placement_has(placement, engine))
+            cg_placement_retire(placement);
+    }
+}
+
 bool cg_cuts_destroy(cg_cut *cuts)
 {
     bool freed = true;

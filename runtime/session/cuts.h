@@ -33,6 +33,8 @@ cellgate_status cg_cut_place(cg_cut *cut, cg_segment_pool *pool,
                              double watchdog, cg_placement **placement,
                              cellgate_error *error);
 
+/* Retires the placements on the engine. */
+void cg_cuts_retire(cg_cut *cuts, const cg_engine *engine);
 /* Whether all of them could be freed, as cg_placement_destroy(). */
 bool cg_cuts_destroy(cg_cut *cuts);
 

@@ -98,7 +98,7 @@ static cellgate_status explain_device(explaining *of,
     if (!candidate->opened)
         return add_refusal(of, candidate,
                            "it cannot be opened; the log says why", error);
-    return cg_offers_visit(&of->session->pool, &candidate->engine, piece->nodes,
+    return cg_offers_visit(&of->session->pool, candidate->engine, piece->nodes,
                            piece->count, explain_offer, of, error);
 }
 
@@ -244,13 +244,17 @@ static cellgate_status tell_decision(explaining *of, bool masked,
     const cellgate_decision *decision = &of->made->decision;
     const cg_rule *rule =
         cg_rules_find(&session->rules, decision->batch, decision->steps);
-    cg_placement *first = session->candidates[session->primary].placement;
+    cg_placement *first;
     const cg_chooser chooser = { cg_choose_by_cost, &of->costing };
     cg_partition cut;
     cellgate_status status;
 
     if (rule != NULL)
         return tell_placed(of, rule->placement, masked, error);
+    status =
+        cg_session_placement_held(session, session->primary, &first, error);
+    if (status != CELLGATE_OK)
+        return status;
     if (session->router == NULL)
         return tell_placed(of, first, masked, error);
     status =

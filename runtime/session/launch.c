@@ -52,7 +52,7 @@ static cellgate_status hung(cg_call *call, const cg_segment *segment,
     snprintf(reason, sizeof reason,
              "a run did not end within %g s ([scheduler] watchdog)",
              call->placement->watchdog);
-    cg_device_quarantine(device, CELLGATE_TIMEOUT, reason);
+    cg_engine_failed(segment->engine, CELLGATE_TIMEOUT, reason);
     call->culprit = device;
     cg_placement_abandon(call->placement, call->context);
     call->context = NULL;
@@ -82,9 +82,7 @@ static cellgate_status landed(cg_call *call, const cg_segment *segment,
         return CELLGATE_OK;
     call->culprit = segment->engine->device;
     flight->error.text[sizeof flight->error.text - 1] = '\0';
-    if (flight->status == CELLGATE_DEVICE_LOST)
-        cg_device_quarantine(segment->engine->device, CELLGATE_DEVICE_LOST,
-                             flight->error.text);
+    cg_engine_failed(segment->engine, flight->status, flight->error.text);
     cellgate_fail(error, flight->status, "device '%s', segment %s: %s",
                   cg_device_name(segment->engine->device), segment->names,
                   flight->error.text);
@@ -122,8 +120,8 @@ cellgate_status cg_call_launch(cg_call *call, const cg_segment *segment,
                         cg_call_steps(call, segment), &plan, error);
 
     if (status == CELLGATE_DEVICE_LOST)
-        cg_device_quarantine(device, status,
-                             "it was lost while a run was planned");
+        cg_engine_failed(segment->engine, status,
+                         "it was lost while a run was planned");
     if (status != CELLGATE_OK) {
         call->culprit = device;
         return status;

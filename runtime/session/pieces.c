@@ -93,7 +93,7 @@ static cellgate_status add_piece(collecting *to, const size_t *nodes,
          at++)
         if (cg_candidate_ready(&session->candidates[at]))
             status = cg_offers_visit(
-                &session->pool, &session->candidates[at].engine, piece->nodes,
+                &session->pool, session->candidates[at].engine, piece->nodes,
                 piece->count, add_offer, piece, error);
     return status;
 }
@@ -159,7 +159,7 @@ static cellgate_status collect(void *context, const size_t *nodes,
     for (size_t at = 0; status == CELLGATE_OK && at < session->candidate_count;
          at++)
         if (cg_candidate_ready(&session->candidates[at]))
-            status = mark_cuts(to, &session->candidates[at].engine, nodes,
+            status = mark_cuts(to, session->candidates[at].engine, nodes,
                                longest, cuts, error);
     if (status == CELLGATE_OK)
         status = add_stretches(to, nodes, longest, cuts, error);

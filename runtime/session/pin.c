@@ -169,10 +169,10 @@ static cellgate_status cut_for_each(weighing *all, cellgate_error *error)
 
         if (!cg_candidate_ready(candidate))
             continue;
-        status = cut_within(all, &candidate->engine, 0, error);
-        if (status == CELLGATE_OK && !candidate->engine.staged &&
+        status = cut_within(all, candidate->engine, 0, error);
+        if (status == CELLGATE_OK && !candidate->engine->staged &&
             cg_device_thread_budget(candidate->device) > 1)
-            status = cut_within(all, &candidate->engine, 1, error);
+            status = cut_within(all, candidate->engine, 1, error);
     }
     return status;
 }

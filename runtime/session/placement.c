@@ -34,6 +34,18 @@ cellgate_status cg_placement_usable(const cg_placement *placement,
     return status;
 }
 
+bool cg_placement_outdated(const cg_placement *placement)
+{
+    for (size_t at = 0; at < placement->engine_count; at++) {
+        const cg_engine *engine = placement->engines[at];
+
+        if (engine->epoch != cg_device_epoch(engine->device) &&
+            cg_device_usable(engine->device, NULL) == CELLGATE_OK)
+            return true;
+    }
+    return false;
+}
+
 /* ---- Partitions -------------------------------------------------------- */
 
 static cellgate_status prepare_segments(cg_placement *placement,
@@ -103,30 +115,69 @@ cellgate_status cg_placement_partition(cg_placement *placement, bool masked,
 
 /* ---- Contexts ---------------------------------------------------------- */
 
+/* Holds the engines until context_free(). */
+static cellgate_status context_new(cg_placement *placement,
+                                   cg_context **context, cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+    size_t held = 0;
+
+    while (status == CELLGATE_OK && held < placement->engine_count) {
+        status = cg_engine_hold(placement->engines[held], error);
+        held += status == CELLGATE_OK;
+    }
+    if (status == CELLGATE_OK)
+        status = cg_context_create(placement->graph, placement->staged,
+                                   placement->pinned, context, error);
+    while (status != CELLGATE_OK && held > 0)
+        cg_engine_let_go(placement->engines[--held]);
+    return status;
+}
+
+static void context_free(const cg_placement *placement, cg_context *context)
+{
+    cg_context_destroy(context);
+    for (size_t at = 0; at < placement->engine_count; at++)
+        cg_engine_let_go(placement->engines[at]);
+}
+
+/* With the mutex held: waits until there is an idle context, or room for one
+   more, or no use in either. */
+static void wait_for_room(cg_placement *placement)
+{
+    while (!placement->retired && placement->idle == NULL &&
+           placement->context_limit > 0 &&
+           placement->context_count >= placement->context_limit)
+        pthread_cond_wait(&placement->released, &placement->mutex);
+}
+
 cellgate_status cg_placement_acquire(cg_placement *placement,
                                      cg_context **context,
                                      cellgate_error *error)
 {
     cg_context *taken = NULL;
     cellgate_status status;
+    bool retired;
 
     pthread_mutex_lock(&placement->mutex);
-    while (placement->idle == NULL && placement->context_limit > 0 &&
-           placement->context_count >= placement->context_limit)
-        pthread_cond_wait(&placement->released, &placement->mutex);
-    if (placement->idle != NULL) {
+    wait_for_room(placement);
+    retired = placement->retired;
+    if (!retired && placement->idle != NULL) {
         taken = placement->idle;
         placement->idle = taken->next;
-    } else {
+    } else if (!retired) {
         placement->context_count++;
     }
     pthread_mutex_unlock(&placement->mutex);
+    if (retired)
+        return cellgate_fail(error, CELLGATE_DEVICE_LOST,
+                             "device '%s' has been opened anew meanwhile",
+                             cg_placement_name(placement));
     if (taken != NULL) {
         *context = taken;
         return CELLGATE_OK;
     }
-    status = cg_context_create(placement->graph, placement->staged,
-                               placement->pinned, context, error);
+    status = context_new(placement, context, error);
     if (status != CELLGATE_OK) {
         pthread_mutex_lock(&placement->mutex);
         placement->context_count--;
@@ -136,13 +187,50 @@ cellgate_status cg_placement_acquire(cg_placement *placement,
     return status;
 }
 
+static bool any_hung(const cg_placement *placement)
+{
+    for (size_t at = 0; at < placement->engine_count; at++)
+        if (cg_engine_hung(placement->engines[at]))
+            return true;
+    return false;
+}
+
 void cg_placement_release(cg_placement *placement, cg_context *context)
 {
+    bool last;
+
     pthread_mutex_lock(&placement->mutex);
-    context->next = placement->idle;
-    placement->idle = context;
+    last = placement->retired && !any_hung(placement);
+    if (last) {
+        placement->context_count--;
+    } else {
+        context->next = placement->idle;
+        placement->idle = context;
+    }
     pthread_cond_signal(&placement->released);
     pthread_mutex_unlock(&placement->mutex);
+    if (last)
+        context_free(placement, context);
+}
+
+void cg_placement_retire(cg_placement *placement)
+{
+    cg_context *idle = NULL;
+
+    pthread_mutex_lock(&placement->mutex);
+    placement->retired = true;
+    if (!any_hung(placement)) {
+        idle = placement->idle;
+        placement->idle = NULL;
+    }
+    pthread_cond_broadcast(&placement->released);
+    pthread_mutex_unlock(&placement->mutex);
+    while (idle != NULL) {
+        cg_context *next = idle->next;
+
+        context_free(placement, idle);
+        idle = next;
+    }
 }
 
 void cg_placement_abandon(cg_placement *placement, cg_context *context)
@@ -158,6 +246,7 @@ void cg_placement_abandon(cg_placement *placement, cg_context *context)
 void cg_placement_drop_plans(cg_placement *placement)
 {
     cg_context *taken, *last = NULL;
+    bool retired;
 
     pthread_mutex_lock(&placement->mutex);
     taken = placement->idle;
@@ -172,13 +261,16 @@ void cg_placement_drop_plans(cg_placement *placement)
     pthread_mutex_lock(&placement->mutex);
     last->next = placement->idle;
     placement->idle = taken;
+    retired = placement->retired;
     pthread_cond_broadcast(&placement->released);
     pthread_mutex_unlock(&placement->mutex);
+    if (retired)
+        cg_placement_retire(placement); /* these were not there then */
 }
 
 /* ---- Creation ---------------------------------------------------------- */
 
-static bool has_engine(const cg_placement *placement, const cg_engine *engine)
+bool cg_placement_has(const cg_placement *placement, const cg_engine *engine)
 {
     for (size_t at = 0; at < placement->engine_count; at++)
         if (placement->engines[at] == engine)
@@ -188,7 +280,7 @@ static bool has_engine(const cg_placement *placement, const cg_engine *engine)
 
 static void add_engine(cg_placement *placement, const cg_engine *engine)
 {
-    if (has_engine(placement, engine))
+    if (cg_placement_has(placement, engine))
         return;
     placement->engines[placement->engine_count++] = engine;
     if (!engine->staged)
@@ -303,7 +395,7 @@ bool cg_placement_destroy(cg_placement *placement)
         cg_context *context = placement->idle;
 
         placement->idle = context->next;
-        cg_context_destroy(context);
+        context_free(placement, context);
     }
     cg_partition_finish(&placement->partitions[0]);
     cg_partition_finish(&placement->partitions[1]);

@@ -38,7 +38,9 @@ typedef struct cg_placement {
     bool staged; /* some of them runs through worker threads and own memory */
     const cg_engine *pinned; /* of these the first, or NULL */
 
-    pthread_mutex_t mutex; /* of all below */
+    struct cg_placement *next; /* of the session's retired ones */
+    pthread_mutex_t mutex;     /* of all below */
+    bool retired;
     pthread_cond_t released;
     cg_context *idle;
     size_t context_count;  /* idle and in use */
@@ -59,12 +61,10 @@ cellgate_status cg_placement_create(cg_segment_pool *pool,
                                     cellgate_error *error);
 /* The same for a partition that was made for requests with masks or for those
    without, which the placement owns from then on. */
-cellgate_status cg_placement_create_cut(cg_segment_pool *pool,
-                                        const cg_partition *partition,
-                                        bool masked, const char *reason,
-                                        double watchdog,
-                                        cg_placement **placement,
-                                        cellgate_error *error);
+cellgate_status
+cg_placement_create_cut(cg_segment_pool *pool, const cg_partition *partition,
+                        bool masked, const char *reason, double watchdog,
+                        cg_placement **placement, cellgate_error *error);
 /* Returns whether all of it could be freed; false: a run that hangs still uses
    the device, the graph and the model, which must stay for good. */
 bool cg_placement_destroy(cg_placement *placement);
@@ -91,7 +91,8 @@ cellgate_status cg_placement_partition(cg_placement *placement, bool masked,
 
 /*
  * A context for one request: an idle one, or a new one, or, where a device
- * limits how many are worth it, the next to be released.
+ * limits how many are worth it, the next to be released. It holds the
+ * placement's engines. DEVICE_LOST: the placement is retired.
  */
 cellgate_status cg_placement_acquire(cg_placement *placement,
                                      cg_context **context,
@@ -99,6 +100,14 @@ cellgate_status cg_placement_acquire(cg_placement *placement,
 void cg_placement_release(cg_placement *placement, cg_context *context);
 /* Instead of releasing one whose worker was abandoned: leaves it behind. */
 void cg_placement_abandon(cg_placement *placement, cg_context *context);
+
+/* Whether one of its devices was opened anew, and is in service. Cheap. */
+bool cg_placement_outdated(const cg_placement *placement);
+/* Whether one of its segments is the engine's. */
+bool cg_placement_has(const cg_placement *placement, const cg_engine *engine);
+/* One of its engines is retired: no request begins in it any more, and its
+   contexts go, now or when they are released; but not if a run hung. */
+void cg_placement_retire(cg_placement *placement);
 
 /* Destroys the plans of all idle contexts. */
 void cg_placement_drop_plans(cg_placement *placement);

@@ -133,11 +133,30 @@ cellgate_status cg_segment_pool_prepare(cg_segment_pool *pool,
                                         cg_segment *segment,
                                         cellgate_error *error)
 {
-    cellgate_status status = CELLGATE_OK;
+    cellgate_status status = cg_engine_hold(segment->engine, error);
 
+    if (status != CELLGATE_OK)
+        return status;
     pthread_mutex_lock(&pool->mutex);
     if (segment->weights == NULL)
         status = prepare(pool, segment, error);
     pthread_mutex_unlock(&pool->mutex);
+    cg_engine_let_go(segment->engine);
     return status;
+}
+
+void cg_segment_pool_drop(cg_segment_pool *pool, const cg_engine *engine)
+{
+    pthread_mutex_lock(&pool->mutex);
+    for (size_t at = 0; at < pool->count; at++) {
+        cg_segment *segment = pool->segments[at];
+
+        if (segment->engine != engine)
+            continue;
+        if (segment->owns_weights)
+            engine->ops->weights_free(segment->weights);
+        segment->owns_weights = false;
+        segment->weights = NULL;
+    }
+    pthread_mutex_unlock(&pool->mutex);
 }

@@ -44,9 +44,13 @@ cellgate_status cg_segment_pool_get(cg_segment_pool *pool,
                                     const cellgate_variant *wanted,
                                     const char *name, cg_segment **segment,
                                     cellgate_error *error);
-/* Lays out the weights, once; the slow part. Any thread; others wait. */
+/* Lays out the weights, once; the slow part. Any thread; others wait.
+   DEVICE_LOST: the engine is retired. */
 cellgate_status cg_segment_pool_prepare(cg_segment_pool *pool,
                                         cg_segment *segment,
                                         cellgate_error *error);
+
+/* Frees the weights of an engine that is retired, and held by nobody. */
+void cg_segment_pool_drop(cg_segment_pool *pool, const cg_engine *engine);
 
 #endif

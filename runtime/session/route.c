@@ -80,6 +80,12 @@ bool cg_router_destroy(cg_router *router)
     return true;
 }
 
+void cg_router_retire(cg_router *router, const cg_engine *engine)
+{
+    if (router != NULL)
+        cg_cuts_retire(router->cuts, engine);
+}
+
 /* ---- Classes ------------------------------------------------------------ */
 
 /* Extents up to 16 are classes of their own, larger ones a quarter of an octave

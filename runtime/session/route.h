@@ -68,6 +68,10 @@ cellgate_status cg_router_create(const struct cellgate_session *session,
    cg_placement_destroy(). */
 bool cg_router_destroy(cg_router *router);
 
+/* Retires its placements on the engine. The session's mutex is held. NULL is
+   allowed. */
+void cg_router_retire(cg_router *router, const cg_engine *engine);
+
 /* The regime and the policy that the configuration asks for. */
 void cg_route_settings(const struct cellgate_session *session,
                        cg_regime *regime, cg_policy *policy);

@@ -70,7 +70,7 @@ static cellgate_status place(cellgate_session *session,
     if (status == CELLGATE_OK && candidate != NULL &&
         candidate->device != NULL) {
         status = cg_session_open(session, candidate, error);
-        engine = &candidate->engine;
+        engine = candidate->engine;
     }
     if (status != CELLGATE_OK)
         return status;
@@ -85,16 +85,18 @@ static cellgate_status add(cg_rules *rules, cellgate_session *session,
 {
     cg_rule *rule = &rules->of[rules->count];
     cellgate_error why = CELLGATE_ERROR_INIT;
-    cellgate_status status = place(session, section, &rule->placement, &why);
+    cg_placement *placement = NULL;
+    cellgate_status status = place(session, section, &placement, &why);
 
     if (status == CELLGATE_NO_MEMORY)
         return cellgate_fail(error, status, "%s", why.text);
     if (status != CELLGATE_OK)
         return refuse(session, section, "device", &why, error);
     rule->section = section;
+    atomic_init(&rule->placement, placement);
     rules->count++;
     if (section->variant == NULL ||
-        cg_placement_has_variant(rule->placement, section->variant))
+        cg_placement_has_variant(placement, section->variant))
         return CELLGATE_OK;
     cellgate_fail(&why, CELLGATE_NOT_FOUND,
                   "device '%s' runs no part of the model with a variant '%s'; "
@@ -145,12 +147,54 @@ static bool within(const cg_range *range, int64_t number)
     return number >= range->least && number <= range->most;
 }
 
-const cg_rule *cg_rules_find(const cg_rules *rules, int64_t batch,
-                             int64_t steps)
+cg_rule *cg_rules_find(const cg_rules *rules, int64_t batch, int64_t steps)
 {
     for (size_t at = 0; at < rules->count; at++)
         if (within(&rules->of[at].section->batch, batch) &&
             within(&rules->of[at].section->steps, steps))
             return &rules->of[at];
     return NULL;
+}
+
+/* With the session's mutex held. */
+static cellgate_status place_again(cg_rule *rule, cellgate_session *session,
+                                   cellgate_error *error)
+{
+    cg_placement *before = atomic_load(&rule->placement), *made;
+    cellgate_status status;
+
+    if (!cg_placement_outdated(before))
+        return CELLGATE_OK;
+    status = place(session, rule->section, &made, error);
+    if (status != CELLGATE_OK)
+        return status;
+    atomic_store(&rule->placement, made);
+    cg_session_keep_retired(session, before);
+    return CELLGATE_OK;
+}
+
+cellgate_status cg_rule_placement(cg_rule *rule, cellgate_session *session,
+                                  cg_placement **placement,
+                                  cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+
+    if (cg_placement_outdated(atomic_load(&rule->placement))) {
+        pthread_mutex_lock(&session->mutex);
+        status = place_again(rule, session, error);
+        pthread_mutex_unlock(&session->mutex);
+    }
+    if (status == CELLGATE_OK)
+        *placement = atomic_load(&rule->placement);
+    return status;
+}
+
+void cg_rules_retire(const cg_rules *rules, const cg_engine *engine)
+{
+    for (size_t at = 0; at < rules->count; at++) {
+        cg_placement *placement = atomic_load(&rules->of[at].placement);
+
+        if (placement != NULL && cg_placement_has(placement, engine))
+            cg_placement_retire(placement);
+    }
 }

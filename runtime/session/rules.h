@@ -2,7 +2,8 @@
 /*
  * The [pin NAME] sections that a session follows: requests of some shapes go to
  * a device whatever it costs. Made when the session is created, so that a
- * device that cannot be used is known at once; immutable then.
+ * device that cannot be used is known at once; immutable then, but for
+ * placements, which are made again when their device was opened anew.
  */
 #ifndef CELLGATE_RUNTIME_SESSION_RULES_H
 #define CELLGATE_RUNTIME_SESSION_RULES_H
@@ -13,7 +14,7 @@ struct cellgate_session;
 
 typedef struct cg_rule {
     const cg_pin_section *section; /* the configuration's */
-    cg_placement *placement;
+    _Atomic(cg_placement *) placement;
 } cg_rule;
 
 typedef struct cg_rules {
@@ -33,7 +34,13 @@ bool cg_rules_finish(cg_rules *rules);
 
 /* The first rule for requests of that shape; NULL: none. `steps` 0: the model
    has none. */
-const cg_rule *cg_rules_find(const cg_rules *rules, int64_t batch,
-                             int64_t steps);
+cg_rule *cg_rules_find(const cg_rules *rules, int64_t batch, int64_t steps);
+/* Where it sends a request. Any thread; the session's mutex is not held. */
+cellgate_status cg_rule_placement(cg_rule *rule,
+                                  struct cellgate_session *session,
+                                  cg_placement **placement,
+                                  cellgate_error *error);
+/* Retires placements on the engine. */
+void cg_rules_retire(const cg_rules *rules, const cg_engine *engine);
 
 #endif

@@ -105,11 +105,16 @@ cellgate_status cg_segment_variant(const cg_segment *segment,
                                    cellgate_error *error)
 {
     const cg_engine *engine = segment->engine;
+    cellgate_status status = cg_engine_hold(engine, error);
 
+    if (status != CELLGATE_OK)
+        return status;
     memset(variant, 0, sizeof *variant);
     variant->struct_size = sizeof *variant;
-    return engine->ops->support(engine->handle, &segment->chain, shape, index,
-                                variant, error);
+    status = engine->ops->support(engine->handle, &segment->chain, shape, index,
+                                  variant, error);
+    cg_engine_let_go(engine);
+    return status;
 }
 
 cellgate_status cg_segment_fits(const cg_segment *segment,

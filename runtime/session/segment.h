@@ -7,20 +7,8 @@
 #ifndef CELLGATE_RUNTIME_SESSION_SEGMENT_H
 #define CELLGATE_RUNTIME_SESSION_SEGMENT_H
 
-#include "runtime/plugin/devices.h"
-#include "runtime/schedule/load.h"
+#include "runtime/session/engine.h"
 #include "runtime/session/graph.h"
-
-/* A device that a session uses, open. */
-typedef struct cg_engine {
-    cg_device *device;
-    const cellgate_plugin *ops;
-    cellgate_device *handle;
-    uint32_t flags;       /* of its description */
-    uint32_t queue_depth; /* plans worth running at once; at least 1 */
-    bool staged;          /* runs go through worker threads and own memory */
-    cg_load *load;        /* of its resource; the runtime's */
-} cg_engine;
 
 typedef union cg_any_op {
     cellgate_op head;
@@ -65,7 +53,7 @@ cellgate_status cg_segment_create(const cg_graph *graph,
                                   const char *name, cg_segment **segment,
                                   cellgate_error *error);
 /* Variant number `index` of the segment on its device, at this shape (NULL: at
-   any); END after the last. */
+   any); END after the last. DEVICE_LOST: its engine is retired. */
 cellgate_status cg_segment_variant(const cg_segment *segment,
                                    const cellgate_shape *shape, uint32_t index,
                                    cellgate_variant *variant,

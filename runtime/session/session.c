@@ -59,6 +59,7 @@ static cellgate_status session_init(cellgate_session *session,
     session->table = cg_device_table_reference(runtime->table);
     session->book = cg_cost_book_reference(runtime->book);
     session->loads = cg_loads_reference(runtime->loads);
+    session->readmission = cg_readmission_reference(runtime->readmission);
     session->model = cg_model_reference(model);
     session->fallback = config->fallback;
     session->watchdog = config->watchdog;
@@ -128,6 +129,32 @@ static void leave_behind(cellgate_session *session)
     pthread_mutex_unlock(&left_behind_mutex);
 }
 
+/* Whether all of them could be freed. */
+static bool destroy_retired(cellgate_session *session)
+{
+    cg_placement **link = &session->retired;
+
+    while (*link != NULL) {
+        cg_placement *placement = *link, *next = placement->next;
+
+        if (cg_placement_destroy(placement))
+            *link = next;
+        else
+            link = &placement->next;
+    }
+    return session->retired == NULL;
+}
+
+static void destroy_engines(cellgate_session *session)
+{
+    while (session->engines != NULL) {
+        cg_engine *next = session->engines->next;
+
+        cg_engine_destroy(session->engines);
+        session->engines = next;
+    }
+}
+
 void cellgate_session_destroy(cellgate_session *session)
 {
     bool freed = true;
@@ -136,6 +163,7 @@ void cellgate_session_destroy(cellgate_session *session)
     if (session == NULL || cg_process_check(NULL) != CELLGATE_OK)
         return;
     cg_queue_destroy(session->queue);
+    cg_readmission_release(session->readmission);
     /* A measurement hangs: freeing more of its device may hang as well. */
     if (cg_segment_pool_has_remnants(&session->pool)) {
         leave_behind(session);
@@ -146,12 +174,14 @@ void cellgate_session_destroy(cellgate_session *session)
     for (size_t at = 0; at < session->candidate_count; at++)
         freed =
             cg_placement_destroy(session->candidates[at].placement) && freed;
+    freed = destroy_retired(session) && freed;
     if (!freed) {
         leave_behind(session);
         return;
     }
     cg_learner_destroy(session->learner);
     cg_segment_pool_finish(&session->pool);
+    destroy_engines(session);
     free(session->candidates);
     cg_graph_finish(&session->graph);
     cellgate_model_destroy(session->model);

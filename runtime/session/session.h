@@ -11,6 +11,7 @@
 #include "runtime/schedule/learn.h"
 #include "runtime/schedule/queue.h"
 #include "runtime/session/placement.h"
+#include "runtime/session/readmission.h"
 #include "runtime/session/route.h"
 #include "runtime/session/rules.h"
 
@@ -19,14 +20,16 @@
 /* A device that may run the session's requests, or the host ops. */
 typedef struct cg_candidate {
     cg_device *device; /* NULL: the host ops */
-    cg_engine engine;  /* once `opened` */
+    cg_engine *engine; /* NULL before it was `opened` */
     bool opened;
     /*
-     * A cellgate_status, set once, or CG_UNTRIED before. OK: `placement` is
-     * there. Else why there is none, in `failure`.
+     * A cellgate_status, set once for each opening of the device, or CG_UNTRIED
+     * before. OK: `placement` is there. Else why there is none, in `failure`.
      */
     atomic_int status;
-    cg_placement *placement;
+    _Atomic uint64_t epoch; /* of the device, when this was tried */
+    /* Until there is one of a later opening, that of an earlier one. */
+    _Atomic(cg_placement *) placement;
     char failure[256];
 } cg_candidate;
 
@@ -42,13 +45,16 @@ struct cellgate_session {
     pthread_mutex_t mutex;    /* of making placements */
     cg_candidate *candidates; /* in the order in which they are tried */
     size_t candidate_count;
-    size_t primary; /* the one taken when the session was created */
-    cg_rules rules; /* none where the application named a device */
+    size_t primary;        /* the one taken when the session was created */
+    cg_rules rules;        /* none where the application named a device */
+    cg_engine *engines;    /* all there ever were */
+    cg_placement *retired; /* of candidates, replaced by later ones */
     cg_cost_book *book;
     cg_loads *loads;
-    cg_learner *learner;    /* with a router */
-    bool learns;            /* what it is told changes what is known */
-    double handoff;         /* cg_session_handoff(); 0: not measured yet */
+    cg_learner *learner; /* with a router */
+    bool learns;         /* what it is told changes what is known */
+    double handoff;      /* cg_session_handoff(); 0: not measured yet */
+    cg_readmission *readmission;
     cg_queue *queue;        /* NULL: nothing was submitted yet */
     cg_router *router;      /* NULL: every request goes to the primary one */
     cellgate_session *next; /* among those that a hung run keeps from going */
@@ -56,7 +62,8 @@ struct cellgate_session {
 
 /* ---- candidate.c ------------------------------------------------------- */
 
-/* Whether it is a device that is open and in service. Cheap. */
+/* Whether it is a device that is open and in service, and was not opened anew
+   since. Cheap. */
 bool cg_candidate_ready(const cg_candidate *candidate);
 /* "host", or the device's name. */
 const char *cg_candidate_name(const cg_candidate *candidate);
@@ -71,25 +78,38 @@ cellgate_status cg_session_list_candidates(cellgate_session *session,
 /* Takes the first that works, as far as the settings allow to go on. */
 cellgate_status cg_session_choose(cellgate_session *session,
                                   cellgate_error *error);
-/* Opens a candidate's device, once. The session's mutex is held, or nobody else
-   has the session yet. */
-cellgate_status cg_session_open(const cellgate_session *session,
+/* Opens a candidate's device, once for each opening of it. The session's mutex
+   is held, or nobody else has the session yet. */
+cellgate_status cg_session_open(cellgate_session *session,
                                 cg_candidate *candidate, cellgate_error *error);
 /*
- * Opens the devices that something was measured on, so that they may be chosen;
- * one that cannot be opened is left out, and the log says why. Whether anything
- * may be known at all. The session's mutex is held.
+ * Where a device was opened anew, the session does the same: what it has of the
+ * earlier opening is retired. Opens the devices that something was measured on,
+ * so that they may be chosen; one that cannot be opened is left out, and the
+ * log says why. Whether anything may be known at all. The session's mutex is
+ * held.
  */
 bool cg_session_open_measured(cellgate_session *session);
 /* Opens every usable device of the session; as above. */
 void cg_session_open_all(cellgate_session *session);
 /*
- * The placement of candidate `index`, made on first need. A failure is kept,
- * but for NO_MEMORY: later calls return it again.
+ * The placement of candidate `index`, made on first need, and again when its
+ * device was opened anew. A failure is kept until then, but for NO_MEMORY:
+ * later calls return it again.
  */
 cellgate_status cg_session_placement(cellgate_session *session, size_t index,
                                      cg_placement **placement,
                                      cellgate_error *error);
+
+/* The same for who holds the session's mutex. */
+cellgate_status cg_session_placement_held(cellgate_session *session,
+                                          size_t index,
+                                          cg_placement **placement,
+                                          cellgate_error *error);
+/* Keeps a placement that was replaced, for those that have seen it. The
+   session's mutex is held. */
+void cg_session_keep_retired(cellgate_session *session,
+                             cg_placement *placement);
 
 /* ---- submit.c ------------------------------------------------------------ */
 

@@ -198,8 +198,11 @@ static cellgate_status make_plan(cg_trial *trial, cellgate_error *error)
 {
     const cg_engine *engine = trial->segment->engine;
     const cellgate_shape shape = { sizeof shape, trial->batch, trial->steps };
-    cellgate_status status = cg_device_usable(engine->device, error);
+    cellgate_status status = cg_engine_hold(engine, error);
 
+    trial->holds = status == CELLGATE_OK;
+    if (status == CELLGATE_OK)
+        status = cg_engine_usable(engine, error);
     if (status == CELLGATE_OK)
         status = cg_segment_fits(trial->segment, &shape, error);
     if (status == CELLGATE_OK)
@@ -245,23 +248,20 @@ cellgate_status cg_trial_create(cg_segment_pool *pool, cg_segment *segment,
     return CELLGATE_OK;
 }
 
-static bool hangs(const cg_trial *trial)
-{
-    return cg_device_usable(trial->segment->engine->device, NULL) ==
-           CELLGATE_TIMEOUT;
-}
-
 void cg_trial_destroy(cg_trial *trial)
 {
     if (trial == NULL)
         return;
-    if (trial->abandoned || (trial->plan != NULL && hangs(trial))) {
+    if (trial->abandoned ||
+        (trial->plan != NULL && cg_engine_hung(trial->segment->engine))) {
         cg_segment_pool_leave(trial->pool, &trial->remnant);
         return;
     }
     cg_worker_destroy(trial->worker);
     if (trial->plan != NULL)
         trial->segment->engine->ops->plan_destroy(trial->plan);
+    if (trial->holds)
+        cg_engine_let_go(trial->segment->engine);
     free(trial->x);
     free(trial->y);
     free(trial->last);
@@ -289,7 +289,7 @@ static cellgate_status hung(cg_trial *trial, cellgate_error *error)
     snprintf(reason, sizeof reason,
              "a run did not end within %g s ([scheduler] watchdog)",
              trial->watchdog);
-    cg_device_quarantine(device, CELLGATE_TIMEOUT, reason);
+    cg_engine_failed(trial->segment->engine, CELLGATE_TIMEOUT, reason);
     return cellgate_fail(error, CELLGATE_TIMEOUT, "device '%s': %s",
                          cg_device_name(device), reason);
 }
@@ -300,7 +300,7 @@ cellgate_status cg_trial_run(void *argument, cellgate_error *error)
     cg_device *device = trial->segment->engine->device;
     const uint32_t threads = trial->segment->variant.threads;
     bool ended = true;
-    cellgate_status status = cg_device_usable(device, error);
+    cellgate_status status = cg_engine_usable(trial->segment->engine, error);
 
     if (status != CELLGATE_OK)
         return status;
@@ -315,7 +315,6 @@ cellgate_status cg_trial_run(void *argument, cellgate_error *error)
     if (trial->status == CELLGATE_OK)
         return CELLGATE_OK;
     trial->error.text[sizeof trial->error.text - 1] = '\0';
-    if (trial->status == CELLGATE_DEVICE_LOST)
-        cg_device_quarantine(device, CELLGATE_DEVICE_LOST, trial->error.text);
+    cg_engine_failed(trial->segment->engine, trial->status, trial->error.text);
     return cellgate_fail(error, trial->status, "%s", trial->error.text);
 }

@@ -19,6 +19,7 @@ struct cg_trial {
     int32_t *lengths; /* NULL: all full */
     cellgate_plan *plan;
     cg_worker *worker; /* NULL: runs are made on the caller */
+    bool holds;        /* the segment's engine */
     bool abandoned;    /* a run hangs */
     cellgate_segment_run run;
     cellgate_status status;

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "cellgate/plugin.h"
 #include "runtime/cost/clock.h"
+#include "runtime/schedule/thread.h"
 #include "runtime/session/worker.h"
 
 enum worker_state {
@@ -60,33 +60,6 @@ static void *worker_main(void *context)
     return NULL;
 }
 
-static int init_condition(pthread_cond_t *condition)
-{
-    pthread_condattr_t attributes;
-    int failed = pthread_condattr_init(&attributes);
-
-    if (failed)
-        return failed;
-    failed = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    if (!failed)
-        failed = pthread_cond_init(condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-    return failed;
-}
-
-/* The application's signals are not for its library's threads. */
-static int start_thread(cg_worker *worker)
-{
-    sigset_t all, before;
-    int failed;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    failed = pthread_create(&worker->thread, NULL, worker_main, worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return failed;
-}
-
 cellgate_status cg_worker_create(cg_worker **worker, cellgate_error *error)
 {
     cg_worker *made = calloc(1, sizeof *made);
@@ -97,9 +70,9 @@ cellgate_status cg_worker_create(cg_worker **worker, cellgate_error *error)
                              "no memory for a device's worker thread");
     failed = pthread_mutex_init(&made->mutex, NULL);
     if (!failed)
-        failed = init_condition(&made->changed);
+        failed = cg_condition_init(&made->changed);
     if (!failed)
-        failed = start_thread(made);
+        failed = cg_thread_start(&made->thread, worker_main, made);
     if (failed) {
         free(made);
         return cellgate_fail(error, CELLGATE_NO_MEMORY,

@@ -32,7 +32,7 @@ static const cg_engine *engine_of(cellgate_session *session, const char *name)
             continue;
         assert_int_equal(cg_session_placement(session, at, &placement, NULL),
                          CELLGATE_OK);
-        return &session->candidates[at].engine;
+        return session->candidates[at].engine;
     }
     fail_msg("the session has no device %s", name);
     return NULL;

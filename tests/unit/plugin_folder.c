@@ -77,3 +77,19 @@ const char *plugin_add(const char *module, const char *name)
     (void)snprintf(file_name, sizeof file_name, "%s.so", name);
     return plugin_write(file_name, content, size);
 }
+
+cellgate_status plugin_open_device(cg_device *device,
+                                   const cellgate_plugin **ops,
+                                   cellgate_device **handle,
+                                   cellgate_error *error)
+{
+    cg_opening *opening;
+    cellgate_status status = cg_device_open(device, &opening, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    *ops = opening->ops;
+    *handle = opening->handle;
+    cg_opening_release(opening);
+    return CELLGATE_OK;
+}

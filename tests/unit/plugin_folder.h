@@ -10,6 +10,8 @@
 
 #include <stddef.h>
 
+#include "runtime/plugin/devices.h"
+
 /* The folder that is in use; made by plugin_folder_enter(). */
 extern char plugin_folder[64];
 
@@ -27,5 +29,11 @@ const char *plugin_path(const char *name);
 const char *plugin_add(const char *module, const char *name);
 /* Writes a file of that name and content. */
 const char *plugin_write(const char *name, const char *text, size_t size);
+/* What cg_device_open() gives, without holding it: valid as long as the table,
+   unless the device is opened anew. */
+cellgate_status plugin_open_device(cg_device *device,
+                                   const cellgate_plugin **ops,
+                                   cellgate_device **handle,
+                                   cellgate_error *error);
 
 #endif

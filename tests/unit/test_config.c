@@ -290,9 +290,8 @@ static void unknown_keys_are_refused(void **state)
                                         "belongs in [device NAME], not here");
     refuses("[scheduler]\ncolour = red\n",
             "t.ini:2: [scheduler] colour: unknown key; this section takes "
-            "fallback, watchdog, threads, queue, measured, objective, "
-            "regime, margin, "
-            "learn, split");
+            "fallback, watchdog, readmit, failures, threads, queue, measured, "
+            "objective, regime, margin, learn, split");
 }
 
 static void repeated_keys_are_refused(void **state)

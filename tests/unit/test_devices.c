@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/plugin/devices.h"
+#include "runtime/plugin/table.h"
 #include "tests/unit/fail_allocation.h"
 #include "tests/unit/plugin_folder.h"
 
@@ -329,14 +330,14 @@ static void test_open(void **state)
     table = make("[device a]\nplugin = fake\nscale = 3\n"
                  "[device b]\nplugin = fake\n");
     assert_int_equal(
-        cg_device_open(cg_device_table_at(table, 0), &ops, &handle, NULL),
+        plugin_open_device(cg_device_table_at(table, 0), &ops, &handle, NULL),
         CELLGATE_OK);
-    assert_int_equal(
-        cg_device_open(cg_device_table_at(table, 0), &same_ops, &same, NULL),
-        CELLGATE_OK);
-    assert_int_equal(
-        cg_device_open(cg_device_table_at(table, 1), &same_ops, &other, NULL),
-        CELLGATE_OK);
+    assert_int_equal(plugin_open_device(cg_device_table_at(table, 0), &same_ops,
+                                        &same, NULL),
+                     CELLGATE_OK);
+    assert_int_equal(plugin_open_device(cg_device_table_at(table, 1), &same_ops,
+                                        &other, NULL),
+                     CELLGATE_OK);
     assert_ptr_equal(handle, same);
     assert_ptr_equal(ops, same_ops);
     assert_ptr_not_equal(handle, other);
@@ -359,7 +360,7 @@ static void *open_raced(void *context)
 {
     const cellgate_plugin *ops = NULL;
 
-    (void)cg_device_open(raced, &ops, &handles[(uintptr_t)context], NULL);
+    (void)plugin_open_device(raced, &ops, &handles[(uintptr_t)context], NULL);
     return NULL;
 }
 
@@ -401,10 +402,11 @@ static void test_open_failure(void **state)
     assert_int_equal(cg_device_usable(device, NULL), CELLGATE_OK);
     for (again = 0; again < 2; again++) {
         cellgate_error error = CELLGATE_ERROR_INIT;
-        assert_int_equal(cg_device_open(device, &ops, &handle, &error),
+        assert_int_equal(plugin_open_device(device, &ops, &handle, &error),
                          CELLGATE_DEVICE_FAILED);
         assert_string_equal(error.text,
-                            "device fake:9: fake device 9 does not open");
+                            "device fake:9: fake device 9 does not open; it is "
+                            "tried again in 30 s");
         assert_null(handle);
     }
     assert_int_equal(cg_device_usable(device, NULL), CELLGATE_DEVICE_FAILED);
@@ -426,12 +428,12 @@ static void test_open_again_when_busy(void **state)
     (void)setenv("CELLGATE_FAKE_DEVICES", "9", 1);
     table = make("");
     device = cg_device_table_find(table, "fake:8");
-    assert_int_equal(cg_device_open(device, &ops, &handle, &error),
+    assert_int_equal(plugin_open_device(device, &ops, &handle, &error),
                      CELLGATE_BUSY);
     assert_string_equal(error.text,
                         "device fake:8: fake device 8 is in use at first");
     assert_int_equal(cg_device_usable(device, NULL), CELLGATE_OK);
-    assert_int_equal(cg_device_open(device, &ops, &handle, &error),
+    assert_int_equal(plugin_open_device(device, &ops, &handle, &error),
                      CELLGATE_OK);
     assert_non_null(handle);
     cg_device_table_release(table);
@@ -453,11 +455,11 @@ static void test_fewer_devices(void **state)
     check_plugin(table, 0, "fake.so", CELLGATE_OK, true, "");
     (void)setenv("CELLGATE_FAKE_DEVICES", "1", 1);
     assert_int_equal(
-        cg_device_open(cg_device_table_at(table, 1), &ops, &handle, &error),
+        plugin_open_device(cg_device_table_at(table, 1), &ops, &handle, &error),
         CELLGATE_NO_DEVICE);
     assert_non_null(strstr(error.text, "has 1 devices now, and had 2"));
     assert_int_equal(
-        cg_device_open(cg_device_table_at(table, 0), &ops, &handle, NULL),
+        plugin_open_device(cg_device_table_at(table, 0), &ops, &handle, NULL),
         CELLGATE_OK);
     cg_device_table_release(table);
     (void)setenv("CELLGATE_FAKE_DEVICES", "2", 1);
@@ -478,16 +480,153 @@ static void test_quarantine(void **state)
     (void)plugin_add("fake", "fake");
     table = make("");
     device = cg_device_table_at(table, 0);
-    assert_int_equal(cg_device_open(device, &ops, &handle, NULL), CELLGATE_OK);
-    cg_device_quarantine(device, CELLGATE_DEVICE_LOST, "it fell off the bus");
-    cg_device_quarantine(device, CELLGATE_TIMEOUT, "too late");
+    assert_int_equal(plugin_open_device(device, &ops, &handle, NULL),
+                     CELLGATE_OK);
+    cg_device_quarantine(device, 1, CELLGATE_DEVICE_LOST,
+                         "it fell off the bus");
+    cg_device_quarantine(device, 1, CELLGATE_TIMEOUT, "too late");
     check(table, 0, "fake:0", CELLGATE_DEVICE_LOST, "Fake 0",
           "it fell off the bus");
     assert_int_equal(cg_device_usable(device, &error), CELLGATE_DEVICE_LOST);
-    assert_string_equal(error.text, "device fake:0: it fell off the bus");
-    assert_int_equal(cg_device_open(device, &ops, &handle, NULL),
+    assert_string_equal(error.text,
+                        "device fake:0: it fell off the bus; it is tried "
+                        "again in 30 s");
+    assert_int_equal(plugin_open_device(device, &ops, &handle, NULL),
                      CELLGATE_DEVICE_LOST);
     cg_device_table_release(table);
+}
+
+/* ---- Out of service and back --------------------------------------------- */
+
+static double made_up_time;
+
+static double read_made_up_time(void *context)
+{
+    (void)context;
+    return made_up_time;
+}
+
+static const cg_clock made_up_clock = { read_made_up_time, NULL, NULL };
+
+static cellgate_device_info info_of(const cg_device *device)
+{
+    cellgate_device_info info = { .struct_size = sizeof info };
+
+    cg_device_info_get(device, &info);
+    return info;
+}
+
+static void count_call(void *context)
+{
+    ++*(int *)context;
+}
+
+/* A table with the fake device open, on a clock of the test's. */
+static cg_device *open_on_made_up_time(const char *config)
+{
+    const cellgate_plugin *ops = NULL;
+    cellgate_device *handle = NULL;
+    cg_device_table *table;
+
+    (void)plugin_add("fake", "fake");
+    table = make(config);
+    table->clock = &made_up_clock;
+    made_up_time = 1000;
+    assert_int_equal(
+        plugin_open_device(cg_device_table_at(table, 0), &ops, &handle, NULL),
+        CELLGATE_OK);
+    return cg_device_table_at(table, 0);
+}
+
+static void test_out_and_back(void **state)
+{
+    cg_device *device = open_on_made_up_time("[scheduler]\nreadmit = 20\n");
+    uint64_t changes = cg_device_table_changes(device->table);
+    cg_opening *opening = NULL, *again = NULL;
+    int calls = 0;
+
+    (void)state;
+    cg_device_table_watch(device->table, count_call, &calls);
+    assert_true(isinf(cg_device_retry_in(device)));
+    cg_device_quarantine(device, 1, CELLGATE_DEVICE_LOST, "gone");
+    assert_int_equal(calls, 1);
+    made_up_time += 5;
+    assert_true(cg_device_retry_in(device) == 15);
+    assert_true(info_of(device).out_seconds == 5);
+    assert_true(info_of(device).retry_seconds == 15);
+    cg_device_stay_out(device, CELLGATE_DEVICE_LOST, "still gone", false);
+    assert_string_equal(info_of(device).reason,
+                        "it was tried again in vain: still gone");
+    assert_true(cg_device_retry_in(device) == 40);
+    assert_int_equal(cg_device_reopen(device, &opening, NULL), CELLGATE_OK);
+    assert_int_equal(cg_device_usable(device, NULL), CELLGATE_DEVICE_LOST);
+    cg_device_readmit(device, opening);
+    assert_int_equal(cg_device_usable(device, NULL), CELLGATE_OK);
+    assert_int_equal(cg_device_epoch(device), 2);
+    assert_int_equal(cg_device_table_changes(device->table), changes + 2);
+    assert_int_equal(cg_device_open(device, &again, NULL), CELLGATE_OK);
+    assert_ptr_equal(opening, again);
+    cg_opening_release(again);
+    /* What runs in the first opening still is no news. */
+    cg_device_quarantine(device, 1, CELLGATE_DEVICE_LOST, "gone");
+    assert_int_equal(cg_device_usable(device, NULL), CELLGATE_OK);
+    cg_device_table_watch(device->table, NULL, NULL);
+    cg_device_table_release(device->table);
+}
+
+static void test_failures_add_up(void **state)
+{
+    cg_device *device = open_on_made_up_time("[scheduler]\nfailures = 3\n");
+
+    (void)state;
+    for (int run = 0; run < 8; run++) {
+        cg_device_run_failed(device, 1, CELLGATE_DEVICE_MEMORY, "full");
+        cg_device_run_failed(device, 1, CELLGATE_UNSUPPORTED, "no");
+    }
+    cg_device_run_failed(device, 1, CELLGATE_DEVICE_FAILED, "launch");
+    cg_device_run_failed(device, 1, CELLGATE_DEVICE_FAILED, "launch");
+    assert_int_equal(cg_device_usable(device, NULL), CELLGATE_OK);
+    made_up_time += 61;
+    cg_device_run_failed(device, 1, CELLGATE_DEVICE_FAILED, "launch");
+    cg_device_run_failed(device, 1, CELLGATE_DEVICE_FAILED, "launch");
+    assert_int_equal(cg_device_usable(device, NULL), CELLGATE_OK);
+    cg_device_run_failed(device, 1, CELLGATE_DEVICE_FAILED, "the third");
+    assert_int_equal(cg_device_usable(device, NULL), CELLGATE_DEVICE_FAILED);
+    assert_non_null(strstr(info_of(device).reason, "3 of its runs failed"));
+    assert_non_null(strstr(info_of(device).reason, "the third"));
+    cg_device_table_release(device->table);
+}
+
+/* A device that hangs again and again is left alone. */
+static void test_out_for_good(void **state)
+{
+    cg_device *device = open_on_made_up_time("");
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cg_opening *opening;
+
+    (void)state;
+    for (uint64_t epoch = 1; epoch <= 3; epoch++) {
+        cg_device_quarantine(device, epoch, CELLGATE_TIMEOUT, "it hangs");
+        assert_true(isinf(cg_device_retry_in(device)) == (epoch == 3));
+        if (epoch == 3)
+            break;
+        assert_int_equal(cg_device_reopen(device, &opening, NULL), CELLGATE_OK);
+        cg_device_readmit(device, opening);
+    }
+    assert_true(info_of(device).retry_seconds < 0);
+    assert_int_equal(cg_device_usable(device, &error), CELLGATE_TIMEOUT);
+    assert_non_null(strstr(error.text, "it is not tried again"));
+    cg_device_table_release(device->table);
+}
+
+static void test_never_tried_again(void **state)
+{
+    cg_device *device = open_on_made_up_time("[scheduler]\nreadmit = 0\n");
+
+    (void)state;
+    cg_device_quarantine(device, 1, CELLGATE_DEVICE_LOST, "gone");
+    assert_true(isinf(cg_device_retry_in(device)));
+    cg_device_table_release(device->table);
 }
 
 static void test_threads(void **state)
@@ -590,6 +729,8 @@ int main(void)
         TEST(test_open),          TEST(test_open_race),
         TEST(test_open_failure),  TEST(test_open_again_when_busy),
         TEST(test_fewer_devices), TEST(test_quarantine),
+        TEST(test_out_and_back),  TEST(test_failures_add_up),
+        TEST(test_out_for_good),  TEST(test_never_tried_again),
         TEST(test_threads),       TEST(test_no_helper),
         TEST(test_no_memory),
     };

@@ -176,9 +176,10 @@ static void test_flat(void **state)
         const cellgate_plugin *ops = NULL;
         cellgate_device *handle = NULL;
         cellgate_runtime *runtime = make();
-        assert_int_equal(cg_device_open(cg_device_table_at(runtime->table, 0),
-                                        &ops, &handle, NULL),
-                         CELLGATE_OK);
+        assert_int_equal(
+            plugin_open_device(cg_device_table_at(runtime->table, 0), &ops,
+                               &handle, NULL),
+            CELLGATE_OK);
         cellgate_runtime_destroy(runtime);
     }
     cellgate_runtime_destroy(other);
@@ -199,7 +200,7 @@ static int use_in_child(cellgate_runtime *runtime)
     if (cg_process_check(&error) != CELLGATE_FORKED ||
         strstr(error.text, "fork()") == NULL)
         return 1;
-    if (cg_device_open(device, &ops, &handle, NULL) != CELLGATE_FORKED)
+    if (plugin_open_device(device, &ops, &handle, NULL) != CELLGATE_FORKED)
         return 2;
     if (cg_device_usable(device, NULL) != CELLGATE_FORKED)
         return 3;
@@ -213,7 +214,7 @@ static int use_in_child(cellgate_runtime *runtime)
     if (!cg_device_threads_try(device, 1))
         return 6;
     cg_device_threads_release(device, 1);
-    cg_device_quarantine(device, CELLGATE_DEVICE_LOST, "lost");
+    cg_device_quarantine(device, 1, CELLGATE_DEVICE_LOST, "lost");
     cellgate_runtime_destroy(runtime);
     return 0;
 }
@@ -261,8 +262,8 @@ static void test_fork(void **state)
     (void)state;
     (void)plugin_add("fake", "fake");
     runtime = make();
-    assert_int_equal(cg_device_open(cg_device_table_at(runtime->table, 0), &ops,
-                                    &handle, NULL),
+    assert_int_equal(plugin_open_device(cg_device_table_at(runtime->table, 0),
+                                        &ops, &handle, NULL),
                      CELLGATE_OK);
     check_child(runtime, child_body);
     check_child(runtime, child_with_grandchild);
@@ -285,7 +286,7 @@ static void *churn(void *context)
     while (!atomic_load(&stop)) {
         const cellgate_plugin *ops = NULL;
         cellgate_device *handle = NULL;
-        (void)cg_device_open(device, &ops, &handle, NULL);
+        (void)plugin_open_device(device, &ops, &handle, NULL);
         cg_device_threads_acquire(device, 1);
         cg_device_threads_release(device, 1);
         cg_thread_budget_put(cg_thread_budget_get("churn"));
@@ -323,8 +324,8 @@ static int child_of_daemon(void *context)
     (void)context;
     if (cellgate_runtime_create(&options, &runtime, NULL) != CELLGATE_OK)
         return 1;
-    if (cg_device_open(cg_device_table_at(runtime->table, 0), &ops, &handle,
-                       NULL) != CELLGATE_OK)
+    if (plugin_open_device(cg_device_table_at(runtime->table, 0), &ops, &handle,
+                           NULL) != CELLGATE_OK)
         return 2;
     cellgate_runtime_destroy(runtime);
     return 0;

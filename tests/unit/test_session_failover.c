@@ -127,7 +127,7 @@ static void a_stream_goes_on_elsewhere(void **state)
     passage of;
 
     (void)state;
-    three_devices_begin(&with, "fallback = run", random_faults);
+    three_devices_begin(&with, "fallback = run\nfailures = 0", random_faults);
     passage_make(&of, &with);
     stream = new_stream(with.session);
     rig_log_watch("random fault");
@@ -161,7 +161,7 @@ static void a_failed_piece_is_repeated(void **state)
     passage of;
 
     (void)state;
-    three_devices_begin(&with, "fallback = never", random_faults);
+    three_devices_begin(&with, "fallback = never\nfailures = 0", random_faults);
     passage_make(&of, &with);
     stream = new_stream(with.session);
     rig_log_watch("random fault");

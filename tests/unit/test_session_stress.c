@@ -173,7 +173,18 @@ static void every_answer_is_right(void **state)
 {
     (void)state;
     at_once = AT_ONCE;
-    assert_int_equal(stress("fallback = run", random_faults), 0);
+    assert_int_equal(stress("fallback = run\nfailures = 0", random_faults), 0);
+}
+
+/* Lost now and then as well, and brought back. */
+static void devices_come_and_go(void **state)
+{
+    (void)state;
+    at_once = AT_ONCE;
+    assert_int_equal(stress("fallback = run\nfailures = 4\nreadmit = 2ms",
+                            "fail_percent = 10\nlose_percent = "
+                            "2\nfault_seed = 7\n"),
+                     0);
 }
 
 static void every_fault_is_told(void **state)
@@ -182,7 +193,7 @@ static void every_fault_is_told(void **state)
 
     (void)state;
     at_once = 1;
-    failed = stress("fallback = never", random_faults);
+    failed = stress("fallback = never\nfailures = 0", random_faults);
     assert_int_equal(failed, rig_log_watched());
 }
 
@@ -190,6 +201,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_answer_is_right),
+        cmocka_unit_test(devices_come_and_go),
         cmocka_unit_test(every_fault_is_told),
     };
 
