@@ -11,6 +11,7 @@ typedef struct bench_subject {
     char device[96], variant[32];
     cellgate_session *session; /* NULL: it cannot be run, `reason` says why */
     char reason[256];
+    char note[160]; /* why it is not the device's fastest way, or "" */
     double first;    /* seconds of the first call of all */
     double *seconds; /* host to host, a run each */
     double *compute; /* of them; zeros where the device does not say */

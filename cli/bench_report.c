@@ -67,6 +67,8 @@ static void print_subject(const bench_subject *of)
     if (of->host_segments > 0 && strcmp(of->device, "host") != 0)
         printf("  (%" PRIu32 " of %" PRIu32 " parts on the host)",
                of->host_segments, of->host_segments + of->segments);
+    if (of->note[0] != '\0')
+        printf("  (not its fastest way: %s)", of->note);
     putchar('\n');
 }
 
@@ -90,8 +92,8 @@ static json_t *subject_json(const bench_subject *of)
 {
     bench_summary all, compute;
     bool computes;
-    json_t *json =
-        json_pack("{s:s, s:s}", "device", of->device, "variant", of->variant);
+    json_t *json = json_pack("{s:s, s:s, s:s}", "device", of->device, "variant",
+                             of->variant, "note", of->note);
 
     if (!bench_summarise(of, &all, &compute, &computes)) {
         json_object_set_new(json, "error", json_string(of->reason));

@@ -60,6 +60,7 @@ static cellgate_status add_variant(bench_state *state, const char *device,
 
     if (status != CELLGATE_OK)
         return status;
+    memcpy(added->note, variant->note, sizeof added->note);
     if (!variant->usable)
         snprintf(added->reason, sizeof added->reason,
                  "it needs %" PRIu32 " threads, more than the device may use",

@@ -37,7 +37,8 @@ static bool collect(const cli_command *command, int least, int most,
                 cli_report(CLI_USAGE,
                            "%s takes %d%s argument%s, not %d; usage: cellgate "
                            "%s %s",
-                           command->name, least, least == most ? "" : " or more",
+                           command->name, least,
+                           least == most ? "" : " or more",
                            least == 1 && most == 1 ? "" : "s", arguments->count,
                            command->name, command->arguments));
 }
@@ -238,9 +239,9 @@ json_t *cli_segments_json(const cellgate_session *session)
     for (i = 0; cellgate_session_segment_get(session, i, &info) == CELLGATE_OK;
          i++)
         json_array_append_new(
-            array,
-            json_pack("{s:s, s:s, s:s, s:s, s:i}", "device", info.device,
-                      "variant", info.variant, "nodes", info.nodes, "reason",
-                      info.reason, "threads", (int)info.threads));
+            array, json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "device",
+                             info.device, "variant", info.variant, "nodes",
+                             info.nodes, "reason", info.reason, "note",
+                             info.note, "threads", (int)info.threads));
     return array;
 }

@@ -115,6 +115,8 @@ static void print_segments(const char *device, const cellgate_session *session)
                info.variant[0] != '\0' ? " " : "", info.variant, info.nodes,
                elsewhere && info.reason[0] != '\0' ? "; " : "",
                elsewhere ? info.reason : "");
+        if (info.note[0] != '\0')
+            printf("    not its fastest way: %s\n", info.note);
     }
 }
 

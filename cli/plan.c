@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "cli/plan.h"
 
@@ -20,19 +21,23 @@ static json_t *candidates_json(const cellgate_explanation *explanation)
          cellgate_explanation_get(explanation, i, &info) == CELLGATE_OK; i++)
         json_array_append_new(
             array,
-            json_pack("{s:i, s:s, s:s, s:s, s:i, s:b, s:s, s:o, s:o, s:i, s:s}",
-                      "piece", (int)info.piece, "nodes", info.nodes, "device",
-                      info.device, "variant", info.variant, "threads",
-                      (int)info.threads, "chosen", (int)info.chosen, "estimate",
-                      cellgate_estimate_name(info.estimate), "seconds",
-                      info.estimate != CELLGATE_ESTIMATE_NONE
-                          ? json_real(info.seconds)
-                          : json_null(),
-                      "error",
-                      info.estimate != CELLGATE_ESTIMATE_NONE
-                          ? json_real(info.error)
-                          : json_null(),
-                      "samples", (int)info.samples, "excluded", info.excluded));
+            json_pack(
+                "{s:i, s:s, s:s, s:s, s:i, s:b, s:s, s:o, s:o, s:i, s:f, "
+                "s:o, s:s, s:s}",
+                "piece", (int)info.piece, "nodes", info.nodes, "device",
+                info.device, "variant", info.variant, "threads",
+                (int)info.threads, "chosen", (int)info.chosen, "estimate",
+                cellgate_estimate_name(info.estimate), "seconds",
+                info.estimate != CELLGATE_ESTIMATE_NONE
+                    ? json_real(info.seconds)
+                    : json_null(),
+                "error",
+                info.estimate != CELLGATE_ESTIMATE_NONE ? json_real(info.error)
+                                                        : json_null(),
+                "samples", (int)info.samples, "wait", info.wait, "measured",
+                info.measured > 0 ? json_integer((json_int_t)info.measured)
+                                  : json_null(),
+                "note", info.note, "excluded", info.excluded));
     return array;
 }
 
@@ -51,19 +56,63 @@ static json_t *decision_json(const char *path,
         candidates_json(explanation));
 }
 
-static void print_candidate(const cellgate_candidate_info *info)
+/* "3 d", since then. */
+static void age_text(char *text, size_t size, int64_t measured)
 {
-    char cost[32] = "-", spread[16] = "-", samples[16] = "-";
+    static const struct {
+        const char *unit;
+        int64_t seconds;
+    } units[] = { { "d", 86400 }, { "h", 3600 }, { "min", 60 }, { "s", 1 } };
+    const int64_t age = (int64_t)time(NULL) - measured;
+    size_t i = 0;
+
+    while (i < 3 && age < 2 * units[i].seconds)
+        i++;
+    snprintf(text, size, "%" PRId64 " %s", age > 0 ? age / units[i].seconds : 0,
+             units[i].unit);
+}
+
+/* `least`: of the piece's candidates that may be chosen; 0: none is known. */
+static void print_candidate(const cellgate_candidate_info *info, double least)
+{
+    char cost[32] = "-", spread[16] = "-", samples[16] = "-", times[32] = "-";
+    char age[32] = "-", wait[48] = "";
 
     if (info->estimate != CELLGATE_ESTIMATE_NONE) {
         cli_time_text(cost, sizeof cost, info->seconds);
         snprintf(spread, sizeof spread, "%.1f%%", info->error * 100);
         snprintf(samples, sizeof samples, "%" PRIu32, info->samples);
+        if (least > 0)
+            snprintf(times, sizeof times, "%.2f", info->seconds / least);
     }
-    printf("%c %-16s %-12s %10s %7s %-13s %7s  %s\n", info->chosen ? '*' : ' ',
-           info->device, info->variant[0] != '\0' ? info->variant : "-", cost,
-           spread, cellgate_estimate_name(info->estimate), samples,
+    if (info->measured > 0)
+        age_text(age, sizeof age, info->measured);
+    if (info->wait > 0) {
+        char text[32];
+
+        cli_time_text(text, sizeof text, info->wait);
+        snprintf(wait, sizeof wait, "busy for %s; ", text);
+    }
+    printf("%c %-14s %-10s %9s %8s %7s %-12s %7s %6s  %s%s\n",
+           info->chosen ? '*' : ' ', info->device,
+           info->variant[0] != '\0' ? info->variant : "-", cost, times, spread,
+           cellgate_estimate_name(info->estimate), samples, age, wait,
            info->excluded);
+    if (info->note[0] != '\0')
+        printf("    not its fastest way: %s\n", info->note);
+}
+
+static double least_of(const cellgate_explanation *explanation, uint32_t piece)
+{
+    cellgate_candidate_info info = { .struct_size = sizeof info };
+    double least = 0;
+
+    for (size_t i = 0;
+         cellgate_explanation_get(explanation, i, &info) == CELLGATE_OK; i++)
+        if (info.piece == piece && info.excluded[0] == '\0' &&
+            info.seconds > 0 && (least == 0 || info.seconds < least))
+            least = info.seconds;
+    return least;
 }
 
 static void print_candidates(const cellgate_explanation *explanation)
@@ -74,11 +123,11 @@ static void print_candidates(const cellgate_explanation *explanation)
     for (size_t i = 0;
          cellgate_explanation_get(explanation, i, &info) == CELLGATE_OK; i++) {
         if (info.piece != piece)
-            printf("\n%s\n  %-16s %-12s %10s %7s %-13s %7s  %s\n", info.nodes,
-                   "device", "variant", "cost", "error", "estimate", "samples",
-                   "why not");
+            printf("\n%s\n  %-14s %-10s %9s %8s %7s %-12s %7s %6s  %s\n",
+                   info.nodes, "device", "variant", "cost", "x least", "error",
+                   "estimate", "samples", "age", "why not");
         piece = info.piece;
-        print_candidate(&info);
+        print_candidate(&info, least_of(explanation, piece));
     }
 }
 

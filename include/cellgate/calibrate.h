@@ -163,6 +163,11 @@ typedef struct cellgate_candidate_info {
     uint32_t samples;     /* at the nearest measured shape */
     const char *excluded; /* "", or why it is not considered: what the device
                              says, wrong results, not measured, ... */
+    double wait;          /* seconds until its resource is predicted to be free
+                             of what runs and waits there now */
+    int64_t measured;     /* when the nearest shape was measured, in seconds
+                             since 1970; 0: not known */
+    char note[160];       /* as in a cellgate_segment_info */
 } cellgate_candidate_info;
 
 /* `info->struct_size` must be set. END past the last one. */

@@ -311,6 +311,8 @@ typedef struct cellgate_segment_info {
     const char *reason;  /* why here; for host ops, what the device refused */
     uint32_t threads;
     int32_t numeric; /* a cellgate_numeric */
+    const char *note; /* "", or which setting of the model keeps the device
+                         from its fastest way, as it says */
 } cellgate_segment_info;
 
 CELLGATE_API size_t
@@ -445,6 +447,7 @@ typedef struct cellgate_variant_info {
     uint32_t threads; /* that it keeps busy */
     int32_t numeric;  /* a cellgate_numeric */
     int32_t usable;   /* zero: it needs more threads than there are */
+    char note[160];   /* as in a cellgate_segment_info */
 } cellgate_variant_info;
 
 /* The variants of all segments, each name once. END past the last one. */

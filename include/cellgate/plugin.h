@@ -330,6 +330,10 @@ typedef struct cellgate_variant {
     uint32_t threads;    /* host threads kept busy, at least 1 */
     int32_t exact_batch; /* non-zero: a plan runs only its own batch */
     int32_t exact_steps; /* non-zero: a plan runs only its own steps */
+    char note[160];      /* "", or why it does not run the segment in the
+                            device's fastest way, naming the setting that
+                            prevents it: "recurrent_activation hard_sigmoid is
+                            not fused". Shown to people, never interpreted */
 } cellgate_variant;
 
 /*

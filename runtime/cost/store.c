@@ -179,12 +179,13 @@ static bool read_point(sqlite3_stmt *row, cg_cost_point *point)
     summary->high = sqlite3_column_double(row, 5);
     summary->error = sqlite3_column_double(row, 6);
     summary->count = (uint32_t)sqlite3_column_int64(row, 7);
+    point->at = sqlite3_column_int64(row, 8);
     return cg_cost_store_sane(point);
 }
 
 static const char select_points[] =
-    "SELECT batch, steps, fill, median, low, high, error, count FROM cost "
-    "JOIN candidate c ON c.id = cost.candidate "
+    "SELECT batch, steps, fill, median, low, high, error, count, cost.at "
+    "FROM cost JOIN candidate c ON c.id = cost.candidate "
     "JOIN structure s ON s.id = cost.structure WHERE " CG_CANDIDATE_IS
     " AND s.text = ?8 AND regime = ?9 ORDER BY batch, steps, fill";
 

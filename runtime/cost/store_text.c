@@ -13,9 +13,9 @@
 static const char title[] =
     "# cellgate calibration 1: device plugin build identity settings variant "
     "numeric host structure regime batch steps fill median low high error "
-    "count";
+    "count at";
 
-#define FIELDS 18
+#define FIELDS 19
 #define TEXT_FIELDS 9 /* device, seven of the candidate, structure */
 
 /* ---- Out ------------------------------------------------------------------
@@ -24,7 +24,7 @@ static const char title[] =
 static const char select_all[] =
     "SELECT c.device, c.plugin, c.build, c.identity, c.settings, c.variant, "
     "c.numeric, c.host, s.text, regime, batch, steps, fill, median, low, high, "
-    "error, count FROM cost JOIN candidate c ON c.id = cost.candidate "
+    "error, count, cost.at FROM cost JOIN candidate c ON c.id = cost.candidate "
     "JOIN structure s ON s.id = cost.structure "
     "ORDER BY c.id, s.id, regime, batch, steps, fill";
 
@@ -40,7 +40,8 @@ static void write_row(sqlite3_stmt *row, FILE *stream)
             (long long)sqlite3_column_int64(row, 12));
     for (int i = 13; i < 17; i++)
         fprintf(stream, "\t%.17g", sqlite3_column_double(row, i));
-    fprintf(stream, "\t%lld\n", (long long)sqlite3_column_int64(row, 17));
+    fprintf(stream, "\t%lld\t%lld\n", (long long)sqlite3_column_int64(row, 17),
+            (long long)sqlite3_column_int64(row, 18));
 }
 
 static cellgate_status write_rows(sqlite3 *file, FILE *stream,
@@ -126,7 +127,8 @@ static bool read_numbers(char *const fields[FIELDS], cg_cost_point *point)
         !real(fields[13], &summary->median) ||
         !real(fields[14], &summary->low) || !real(fields[15], &summary->high) ||
         !real(fields[16], &summary->error) || !whole(fields[17], &count) ||
-        count < 1 || count > UINT32_MAX)
+        !whole(fields[18], &point->at) || point->at < 0 || count < 1 ||
+        count > UINT32_MAX)
         return false;
     point->shape.fill = (double)fill / 1000;
     summary->count = (uint32_t)count;

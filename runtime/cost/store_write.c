@@ -58,7 +58,9 @@ bool cg_cost_store_put_point(sqlite3 *file, const cg_cost_candidate *candidate,
         sqlite3_bind_double(put, 15, summary->high) != SQLITE_OK ||
         sqlite3_bind_double(put, 16, summary->error) != SQLITE_OK ||
         sqlite3_bind_int64(put, 17, summary->count) != SQLITE_OK ||
-        sqlite3_bind_int64(put, 18, (int64_t)time(NULL)) != SQLITE_OK) {
+        sqlite3_bind_int64(put, 18,
+                           point->at > 0 ? point->at : (int64_t)time(NULL)) !=
+            SQLITE_OK) {
         sqlite3_finalize(put);
         return false;
     }

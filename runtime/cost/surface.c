@@ -287,6 +287,7 @@ static void interpolate(const cg_surface *surface, const cg_cost_shape *shape,
         enclosed(surface, shape) ? CG_COST_INTERPOLATED : CG_COST_EXTRAPOLATED;
     cost->error = hypot(fmax(error, LEAST_ERROR), nearest->summary.error);
     cost->samples = nearest->summary.count;
+    cost->at = nearest->at;
 }
 
 void cg_surface_predict(const cg_surface *surface, const cg_cost_shape *shape,
@@ -306,4 +307,5 @@ void cg_surface_predict(const cg_surface *surface, const cg_cost_shape *shape,
     cost->error = at->summary.error;
     cost->kind = CG_COST_EXACT;
     cost->samples = at->summary.count;
+    cost->at = at->at;
 }

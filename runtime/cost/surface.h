@@ -35,6 +35,7 @@ typedef struct cg_cost_shape {
 typedef struct cg_cost_point {
     cg_cost_shape shape;
     cg_summary summary;
+    int64_t at; /* when it was measured, in seconds since 1970; 0: now */
 } cg_cost_point;
 
 /* Where an estimate comes from, from the best down. */
@@ -51,6 +52,7 @@ typedef struct cg_cost {
     double error; /* standard error of ln(seconds) */
     cg_cost_kind kind;
     uint32_t samples; /* at the shape itself, or at the nearest measured one */
+    int64_t at; /* when that was measured, in seconds since 1970; 0: not known */
 } cg_cost;
 
 typedef struct cg_surface cg_surface;

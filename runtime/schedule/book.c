@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "runtime/schedule/book_pages.h"
 
@@ -240,19 +241,22 @@ cellgate_status cg_cost_book_put(cg_cost_book *book,
                                  cellgate_error *error)
 {
     cellgate_error why = CELLGATE_ERROR_INIT;
+    cg_cost_point dated = *point;
     cellgate_status status;
     cg_page *page;
 
+    if (dated.at == 0)
+        dated.at = (int64_t)time(NULL);
     pthread_mutex_lock(&book->mutex);
     page = cg_book_open_page(book, candidate, structure);
     if (page != NULL && page->sides[regime].count == 0)
         book->lenders++;
-    status = page != NULL ? cg_page_set_point(page, regime, point, error)
+    status = page != NULL ? cg_page_set_point(page, regime, &dated, error)
                           : no_memory(error);
     if (status == CELLGATE_OK) {
         atomic_fetch_add(&book->generation, 1);
         status = cg_cost_store_put(book->store, candidate, structure, regime,
-                                   point, &why);
+                                   &dated, &why);
         status = settle(book, page, status, &why, error);
     }
     pthread_mutex_unlock(&book->mutex);

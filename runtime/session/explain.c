@@ -36,6 +36,7 @@ static void set_cost(cg_explanation_line *at, const cg_cost *cost)
     at->info.seconds = cost->seconds;
     at->info.error = cost->error;
     at->info.samples = cost->samples;
+    at->info.measured = cost->at;
 }
 
 static const char *why_not(const cg_option *option)
@@ -43,6 +44,14 @@ static const char *why_not(const cg_option *option)
     if (option->excluded != NULL)
         return option->excluded;
     return option->cost.kind == CG_COST_NONE ? "it is not measured" : "";
+}
+
+/* As a request of that variant would wait for it. */
+static double wait_for(const cg_offer *offer)
+{
+    const uint32_t threads = offer->threads > 0 ? offer->threads : 1;
+
+    return cg_load_wait(offer->engine->load, threads);
 }
 
 /* ---- Candidates --------------------------------------------------------- */
@@ -69,6 +78,8 @@ static cellgate_status explain_offer(void *context, const cg_offer *offer,
     added->segment = offer->segment;
     added->runs = offer->segment != NULL && option.excluded == NULL;
     added->info.threads = offer->threads;
+    added->info.wait = wait_for(offer);
+    snprintf(added->info.note, sizeof added->info.note, "%s", offer->note);
     set_cost(added, &option.cost);
     return CELLGATE_OK;
 }

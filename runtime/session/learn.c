@@ -13,7 +13,7 @@
 static void correct(cellgate_session *session, const cg_segment *segment,
                     const cg_cost_shape *shape, const cg_summary *seen)
 {
-    const cg_cost_point point = { *shape, *seen };
+    const cg_cost_point point = { *shape, *seen, 0 };
     cellgate_error error = CELLGATE_ERROR_INIT;
     cg_cost_candidate candidate;
     cg_regime regime;

@@ -29,7 +29,8 @@ static cellgate_status offer_variant(cg_segment_pool *pool,
 {
     cg_offer offer = { .engine = first->engine,
                        .variant = variant->name,
-                       .threads = variant->threads };
+                       .threads = variant->threads,
+                       .note = variant->note };
     cellgate_status status = CELLGATE_OK;
     char text[96];
 
@@ -56,9 +57,9 @@ cellgate_status cg_offers_visit(cg_segment_pool *pool, const cg_engine *engine,
     if (status == CELLGATE_NO_MEMORY)
         return cellgate_fail(error, status, "%s", refusal.text);
     if (status != CELLGATE_OK) {
-        const cg_offer none = { .engine = engine,
-                                .variant = "",
-                                .refusal = refusal.text };
+        const cg_offer none = {
+            .engine = engine, .variant = "", .refusal = refusal.text, .note = ""
+        };
 
         return visit(context, &none, error);
     }

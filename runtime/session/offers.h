@@ -12,6 +12,7 @@ typedef struct cg_offer {
     uint32_t threads;
     cg_segment *segment; /* the pool's; NULL: the variant is not to be run */
     const char *refusal; /* why not; NULL with a segment */
+    const char *note;    /* of the variant; "" for nothing to say */
 } cg_offer;
 
 /* What an offer points to is the caller's until it returns. A status that is

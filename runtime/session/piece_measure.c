@@ -145,7 +145,7 @@ static cellgate_status put(cg_piece_survey *of, size_t at,
 static cellgate_status keep(cg_piece_survey *of, size_t at, size_t cell,
                             const cg_measured *measured, cellgate_error *error)
 {
-    const cg_cost_point point = { of->cells[cell], measured->summary };
+    const cg_cost_point point = { of->cells[cell], measured->summary, 0 };
     cellgate_status status;
 
     if (measured->status != CELLGATE_OK) {

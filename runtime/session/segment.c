@@ -114,6 +114,7 @@ cellgate_status cg_segment_variant(const cg_segment *segment,
     status = engine->ops->support(engine->handle, &segment->chain, shape, index,
                                   variant, error);
     cg_engine_let_go(engine);
+    variant->note[sizeof variant->note - 1] = '\0';
     return status;
 }
 

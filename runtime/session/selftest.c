@@ -187,6 +187,7 @@ static void variant_info(const cg_segment *segment,
     filled.name[sizeof filled.name - 1] = '\0';
     filled.threads = variant->threads > 0 ? variant->threads : 1;
     filled.numeric = variant->numeric;
+    memcpy(filled.note, variant->note, sizeof filled.note);
     filled.usable =
         variant->threads <= cg_device_thread_budget(segment->engine->device);
     cellgate_struct_copy(info, &filled);

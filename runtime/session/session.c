@@ -217,6 +217,7 @@ static void segment_info(const cg_placement *placement, const cg_part *part,
         info->reason = part->reason;
         info->threads = 1;
         info->numeric = CELLGATE_NUMERIC_F32;
+        info->note = "";
         return;
     }
     info->device = cg_device_name(segment->engine->device);
@@ -225,6 +226,7 @@ static void segment_info(const cg_placement *placement, const cg_part *part,
     info->reason = part->reason[0] != '\0' ? part->reason : placement->reason;
     info->threads = segment->variant.threads;
     info->numeric = segment->variant.numeric;
+    info->note = segment->variant.note;
 }
 
 cellgate_status cellgate_session_segment_get(const cellgate_session *session,

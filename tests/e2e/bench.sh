@@ -48,6 +48,19 @@ if command -v gnuplot >/dev/null; then
   grep -q '</svg>' "$work/bench.svg" && pass || fail "gnuplot's SVG is not whole"
 fi
 
+# What keeps a device from its fastest way is said everywhere.
+slow=$fixtures/lstm_hard_sigmoid.keras
+expect 0 cellgate inspect "$slow"
+says stdout "    not its fastest way: activations other than sigmoid and tanh"
+expect 0 cellgate inspect "$slow" --json
+json devices.0.segments.0.note ""
+json devices.1.segments.0.note \
+  "activations other than sigmoid and tanh are not fused: each step is a kernel of its own"
+expect 0 cellgate plan "$slow" --batch 1
+says stdout "    not its fastest way: activations other than sigmoid and tanh"
+expect 0 cellgate bench "$slow" --steps 5 --runs 1
+says stdout "(not its fastest way: activations"
+
 expect 2 cellgate bench
 expect 2 cellgate bench "$model" --lstm 1,1,1,1,1
 expect 2 cellgate bench --lstm 1,2,3

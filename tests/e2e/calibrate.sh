@@ -39,6 +39,8 @@ json choice "cpu t1"
 json estimate exact
 json steps 20
 json candidates.0.device cpu
+json candidates.0.wait 0
+json candidates.0.note ""
 json candidates.0.chosen true
 json candidates.0.excluded ""
 json candidates.1.device card

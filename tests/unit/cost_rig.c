@@ -61,7 +61,8 @@ void cost_rig_put_at(cellgate_session *session, const cg_segment *segment,
                                     .low = seconds,
                                     .high = seconds,
                                     .error = 0.01,
-                                    .count = 31 } };
+                                    .count = 31 },
+                                  0 };
     cg_cost_candidate candidate;
 
     assert_int_equal(cg_segment_candidate(segment, &candidate, NULL),

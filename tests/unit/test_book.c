@@ -49,7 +49,7 @@ static cg_cost_book *open_book(const char *path)
 static cellgate_status put(cg_cost_book *book, cg_regime regime, double seconds)
 {
     const cg_cost_point point = {
-        shape, { seconds, seconds, seconds, .error = 0.01, .count = 31 }
+        shape, { seconds, seconds, seconds, .error = 0.01, .count = 31 }, 0
     };
 
     return cg_cost_book_put(book, &one_thread, lstm, regime, &point, NULL);
@@ -242,8 +242,8 @@ static void structures_lend_costs(void **state)
     static const char small[] = "lstm 64 64 d1 a1 a2 a2 o1";
     static const char middle[] = "lstm 80 80 d1 a1 a2 a2 o1";
     static const char large[] = "lstm 512 512 d1 a1 a2 a2 o1";
-    const cg_cost_point point = { shape, { 1e-3, 1e-3, 1e-3, 0.01, 31 } };
-    const cg_cost_point far_off = { shape, { 1, 1, 1, 0.01, 31 } };
+    const cg_cost_point point = { shape, { 1e-3, 1e-3, 1e-3, 0.01, 31 }, 0 };
+    const cg_cost_point far_off = { shape, { 1, 1, 1, 0.01, 31 }, 0 };
     cg_cost_candidate other = one_thread;
     cg_cost_book *book = open_book(scratch_path("lending"));
     cg_cost cost;

@@ -34,7 +34,8 @@ static cg_cost_point point_of(int64_t batch, int64_t steps, double seconds,
                               .low = seconds * 0.99,
                               .high = seconds * 1.01,
                               .error = 0.005,
-                              .count = count } };
+                              .count = count },
+                            0 };
 }
 
 static cg_cost_store *open_store(const char *user, const char *site)
@@ -260,10 +261,32 @@ static void import_keeps_what_is_known_better(void **state)
     cg_cost_store_close(to);
 }
 
+/* When something was measured goes along; what has no time is of now. */
+static void age_goes_along(void **state)
+{
+    cg_cost_store *from = open_store(NULL, NULL), *to = open_store(NULL, NULL);
+    cg_cost_point old = point_of(1, 1, 1e-5, 9);
+    size_t rows = 0;
+    char *text;
+
+    (void)state;
+    old.at = 1700000000;
+    put(from, &one_thread, old);
+    put(from, &wide, point_of(1, 1, 1e-5, 9));
+    assert_int_equal(only_point(from, &one_thread).at, 1700000000);
+    assert_true(only_point(from, &wide).at > 1700000000);
+    text = exported(from);
+    assert_int_equal(imported(to, text, &rows, NULL), CELLGATE_OK);
+    assert_int_equal(only_point(to, &one_thread).at, 1700000000);
+    free(text);
+    cg_cost_store_close(from);
+    cg_cost_store_close(to);
+}
+
 #define TITLE "# cellgate calibration 1: and so on\n"
 #define GOOD                                                                   \
     "cpu\tp\tb\ti\ts\tv\tf32\th\tlstm\tspaced\t1\t1\t1000\t1e-5\t1e-5\t1e-5"   \
-    "\t0\t9\n"
+    "\t0\t9\t1700000000\n"
 
 static void import_is_all_or_none(void **state)
 {
@@ -273,16 +296,19 @@ static void import_is_all_or_none(void **state)
         TITLE GOOD "short\tline\n",
         TITLE GOOD
         "cpu\tp\tb\ti\ts\tv\tf32\th\tlstm\tspaced\t0\t1\t1000\t1e-5\t1e-5\t"
-        "1e-5\t0\t9\n",
+        "1e-5\t0\t9\t1700000000\n",
         TITLE GOOD
         "cpu\tp\tb\ti\ts\tv\tf32\th\tlstm\tspaced\t1\t1\t1000\tnan\t1e-5\t"
-        "1e-5\t0\t9\n",
+        "1e-5\t0\t9\t1700000000\n",
         TITLE GOOD
         "cpu\tp\tb\ti\ts\tv\tf32\th\tlstm\tsometimes\t1\t1\t1000\t1e-5\t1e-5\t"
-        "1e-5\t0\t9\n",
+        "1e-5\t0\t9\t1700000000\n",
         TITLE GOOD
         "cpu\tp\tb\ti\ts\tv\tf32\th\tlstm\tspaced\t1\t1\t1000\t1e-5\t1e-5\t"
-        "1e-5\t0\t9\textra\n",
+        "1e-5\t0\t9\t1700000000\textra\n",
+        TITLE GOOD
+        "cpu\tp\tb\ti\ts\tv\tf32\th\tlstm\tspaced\t1\t1\t1000\t1e-5\t1e-5\t"
+        "1e-5\t0\t9\t-5\n",
     };
     cg_cost_store *store = open_store(NULL, NULL);
     size_t rows = 77;
@@ -610,6 +636,7 @@ int main(void)
         cmocka_unit_test(verdicts),
         cmocka_unit_test(text_goes_round),
         cmocka_unit_test(import_keeps_what_is_known_better),
+        cmocka_unit_test(age_goes_along),
         cmocka_unit_test(import_is_all_or_none),
         cmocka_unit_test(diff_says_what_changed),
         cmocka_unit_test(damaged_is_put_aside),

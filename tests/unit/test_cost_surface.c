@@ -72,7 +72,8 @@ static cg_cost_point point_at(int64_t batch, int64_t steps, double fill,
                               .low = seconds,
                               .high = seconds,
                               .error = 0.01,
-                              .count = 9 } };
+                              .count = 9 },
+                            0 };
 }
 
 static cg_cost predicted(const cg_surface *surface, int64_t batch,

@@ -67,7 +67,7 @@ static cg_surface *surface_of(double launch, double step, double valid)
                                valid * (double)(of.batch * of.steps);
 
         points[at] = (cg_cost_point){
-            of, { seconds, seconds, seconds, .error = 0.01, .count = 31 }
+            of, { seconds, seconds, seconds, .error = 0.01, .count = 31 }, 0
         };
     }
     return cg_surface_create(points, 9);

@@ -134,7 +134,8 @@ static void lend(const set_up *with, const char *device, const char *variant,
     const cg_segment *segment =
         cost_rig_segment(with->session, device, variant, 0, 2);
     const cg_cost_point point = { { 8, 5, 1 },
-                                  { seconds, seconds, seconds, 0.01, 31 } };
+                                  { seconds, seconds, seconds, 0.01, 31 },
+                                  0 };
     const char *structure = segment->structure;
     cg_cost_candidate candidate;
     char other[256];

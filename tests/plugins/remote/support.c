@@ -99,12 +99,44 @@ cellgate_status remote_read_shape(const cellgate_shape *given,
     return CELLGATE_OK;
 }
 
+static int is_plain(const struct remote_op *op)
+{
+    static const int32_t kinds[3] = { CELLGATE_SIGMOID, CELLGATE_TANH,
+                                      CELLGATE_TANH };
+
+    for (int direction = 0; direction < op->directions; direction++)
+        for (int at = 0; at < 3; at++)
+            if (op->activations[direction][at].kind != kinds[at])
+                return 0;
+    return 1;
+}
+
+/* As an accelerator whose library fuses plain LSTMs alone would say. */
+static void note(const cellgate_segment *segment, cellgate_variant *variant)
+{
+    struct remote_op ops[2] = { { 0 }, { 0 } };
+    cellgate_error error = CELLGATE_ERROR_INIT;
+
+    for (uint32_t at = 0; at < segment->op_count; at++) {
+        struct remote_op *op = &ops[at % 2];
+
+        if (remote_read_op(segment, at, at > 0 ? &ops[(at - 1) % 2] : NULL, op,
+                           &error) != CELLGATE_OK)
+            return;
+        if (op->kind == CELLGATE_OP_LSTM && !is_plain(op))
+            (void)snprintf(variant->note, sizeof variant->note,
+                           "activations other than sigmoid and tanh are not "
+                           "fused: each step is a kernel of its own");
+    }
+}
+
 cellgate_status remote_support(cellgate_device *device,
                                const cellgate_segment *segment,
                                const cellgate_shape *shape, uint32_t index,
                                cellgate_variant *variant, cellgate_error *error)
 {
     const cellgate_variant *found;
+    cellgate_variant told;
     cellgate_status status = remote_device_check(device, error);
     cellgate_shape checked;
 
@@ -119,6 +151,8 @@ cellgate_status remote_support(cellgate_device *device,
     found = offered(device, index);
     if (found == NULL)
         return CELLGATE_END;
-    cellgate_struct_copy(variant, found);
+    told = *found;
+    note(segment, &told);
+    cellgate_struct_copy(variant, &told);
     return CELLGATE_OK;
 }
