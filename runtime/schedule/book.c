@@ -37,6 +37,7 @@ cellgate_status cg_cost_book_create(cg_cost_store *store,
     }
     atomic_init(&made->references, 1);
     atomic_init(&made->generation, 1);
+    atomic_init(&made->outage, false);
     pthread_mutex_init(&made->mutex, NULL);
     made->store = store;
     made->lenders = 1;
@@ -63,8 +64,23 @@ void cg_cost_book_release(cg_cost_book *book)
     free(book);
 }
 
-uint64_t cg_cost_book_generation(const cg_cost_book *book)
+/* Decisions that were made without the store are made again, and with them it
+   is tried again. A request does not wait for one that is trying. */
+static void end_outage(cg_cost_book *book)
 {
+    if (pthread_mutex_trylock(&book->mutex) != 0)
+        return;
+    if (atomic_load(&book->outage) && cg_book_may_read(book)) {
+        atomic_store(&book->outage, false);
+        atomic_fetch_add(&book->generation, 1);
+    }
+    pthread_mutex_unlock(&book->mutex);
+}
+
+uint64_t cg_cost_book_generation(cg_cost_book *book)
+{
+    if (atomic_load_explicit(&book->outage, memory_order_relaxed))
+        end_outage(book);
     return atomic_load_explicit(&book->generation, memory_order_acquire);
 }
 
@@ -187,10 +203,13 @@ cellgate_status cg_cost_book_points(cg_cost_book *book,
 
 bool cg_cost_book_knows(cg_cost_book *book, const char *identity)
 {
+    cellgate_error why = CELLGATE_ERROR_INIT;
     bool known = false;
 
     pthread_mutex_lock(&book->mutex);
-    (void)cg_cost_store_knows(book->store, identity, &known, NULL);
+    if (cg_book_may_read(book) &&
+        cg_cost_store_knows(book->store, identity, &known, &why) != CELLGATE_OK)
+        cg_book_cannot_be_read(book, &why);
     pthread_mutex_unlock(&book->mutex);
     return known;
 }

@@ -77,8 +77,9 @@ cellgate_status cg_cost_book_points(cg_cost_book *book,
    the store cannot be read. */
 bool cg_cost_book_knows(cg_cost_book *book, const char *identity);
 
-/* Changes whenever something was put: decisions made before may not hold. */
-uint64_t cg_cost_book_generation(const cg_cost_book *book);
+/* Changes whenever something was put, and when a store that could not be read
+   is to be tried again: decisions made before may not hold. */
+uint64_t cg_cost_book_generation(cg_cost_book *book);
 
 /* ---- book_traffic.c: what comes in service --------------------------------
  */

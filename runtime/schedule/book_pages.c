@@ -11,7 +11,7 @@
 #include "runtime/schedule/book_pages.h"
 
 /* A store that cannot be read may make each try wait: seconds between them. */
-#define RETRY 1.0
+#define RETRY 5.0
 
 static cellgate_status no_memory(cellgate_error *error)
 {
@@ -147,6 +147,7 @@ static void can_be_read(cg_cost_book *book)
     if (book->unread.status == CELLGATE_OK)
         return;
     book->unread.status = CELLGATE_OK;
+    atomic_store(&book->outage, false);
     atomic_fetch_add(&book->generation, 1);
 }
 
@@ -168,6 +169,7 @@ void cg_book_cannot_be_read(cg_cost_book *book, const cellgate_error *why)
     }
     book->unread = *why;
     book->retry = cg_now(&cg_real_clock) + RETRY;
+    atomic_store(&book->outage, true);
 }
 
 /* False: no memory. */

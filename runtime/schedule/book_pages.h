@@ -55,8 +55,10 @@ struct cg_cost_book {
     size_t notes; /* of the store, that were passed on */
     bool unkept;  /* some page has what the store could not keep */
     cellgate_error
-        unread;   /* OK, or why the store could not be read last time */
-    double retry; /* when reading is tried again, by the real clock */
+        unread;         /* OK, or why the store could not be read last time */
+    double retry;       /* when reading is tried again, by the real clock */
+    atomic_bool outage; /* it could not be read, and nobody was told since to
+                           decide again */
     cg_seen seen[CG_BOOK_TRAFFIC];
     size_t seen_count;
     uint64_t lenders; /* changes when there may be another one; above 0 */

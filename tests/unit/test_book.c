@@ -149,9 +149,16 @@ static void a_locked_store_is_as_good_as_empty(void **state)
     assert_non_null(strstr(complaint, "locked"));
     assert_int_equal(cg_cost_book_trouble(book, &error), CELLGATE_BUSY);
     assert_non_null(strstr(error.text, "calibration store"));
-    sqlite3_close(other);
-    /* Seen when it is tried again, and decisions are made again then. */
+    assert_true(cg_cost_book_generation(book) == before);
+    /* Whoever decided asks again some time later, in vain, and again. */
     book->retry = 0;
+    assert_true(cg_cost_book_generation(book) == before + 1);
+    assert_true(cg_cost_book_generation(book) == before + 1);
+    assert_true(predicted(book, CG_SPACED) == 0);
+    sqlite3_close(other);
+    assert_true(predicted(book, CG_SPACED) == 0);
+    book->retry = 0;
+    before = cg_cost_book_generation(book);
     assert_true(predicted(book, CG_SPACED) == 2e-3);
     assert_true(cg_cost_book_generation(book) > before);
     assert_int_equal(cg_cost_book_trouble(book, NULL), CELLGATE_OK);
