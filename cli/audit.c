@@ -100,6 +100,8 @@ static cellgate_status work(auditing *of, const cli_shared *shared,
         status = open_all(of, shared, error);
     if (status == CELLGATE_OK)
         status = measure(of, error);
+    if (status == CELLGATE_OK && !cli_free_steps(of->model))
+        report->steps = (cli_extents){ 0, 0 };
     if (status == CELLGATE_OK && of->options->csv != NULL)
         status = cli_audit_csv(report, of->options->csv, error);
     return status;

@@ -8,7 +8,7 @@
 
 typedef struct cli_audit_report {
     const char *model;
-    cli_extents batch, steps;
+    cli_extents batch, steps; /* steps of 0: the model's own */
     int64_t seed;
     cellgate_audit_cell *cells; /* with texts of their own, in order of time */
     size_t count, capacity;

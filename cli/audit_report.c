@@ -95,10 +95,12 @@ void cli_audit_print(const cli_audit_report *report)
 {
     const cellgate_audit_result *of = &report->result;
 
-    printf("%s: %" PRIu32 " shapes of batch %" PRId64 " to %" PRId64
-           ", steps %" PRId64 " to %" PRId64 ", seed %" PRId64 "\n\n",
-           report->model, of->cells, report->batch.least, report->batch.most,
-           report->steps.least, report->steps.most, report->seed);
+    printf("%s: %" PRIu32 " shapes of batch %" PRId64 " to %" PRId64,
+           report->model, of->cells, report->batch.least, report->batch.most);
+    if (report->steps.least > 0)
+        printf(", steps %" PRId64 " to %" PRId64, report->steps.least,
+               report->steps.most);
+    printf(", seed %" PRId64 "\n\n", report->seed);
     printf("%-30s %5s %5s %5s %9s %9s\n", "", "all", "right", "wrong",
            "undecided", "right");
     print_share("all", of->right, of->wrong, of->undecided);

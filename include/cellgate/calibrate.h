@@ -273,7 +273,7 @@ typedef struct cellgate_audit_result {
     /* And those whose choice was measured at the very shape before. */
     uint32_t exact_right, exact_wrong, exact_undecided;
     double regret; /* what the choice loses to the measured best, relative to
-                      it, mean over the shapes that are not left out */
+                      it, mean over the shapes that are decided */
     double worst;  /* the largest ratio of the choice to the best */
     /* The choice against itself, as |ratio - 1|: median and largest. */
     double self_median, self_worst;

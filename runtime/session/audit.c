@@ -152,6 +152,8 @@ static void add_up(const cg_audit *audit, double *selves,
         if (cell->told.verdict == CELLGATE_AUDIT_LEFT_OUT)
             continue;
         selves[count++] = fabs(cell->told.self - 1);
+        if (cell->told.verdict == CELLGATE_AUDIT_UNDECIDED)
+            continue;
         result->regret += cell->loss - 1;
         result->worst = fmax(result->worst, cell->loss);
     }
@@ -160,7 +162,8 @@ static void add_up(const cg_audit *audit, double *selves,
     qsort(selves, count, sizeof *selves, by_value);
     result->self_median = selves[count / 2];
     result->self_worst = selves[count - 1];
-    result->regret /= (double)count;
+    if (result->right + result->wrong > 0)
+        result->regret /= result->right + result->wrong;
 }
 
 static cellgate_status audit_all(cg_audit *audit, cellgate_audit_result *result,
