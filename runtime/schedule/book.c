@@ -253,6 +253,29 @@ static cellgate_status settle(cg_cost_book *book, cg_page *page,
     return cellgate_fail(error, status, "%s", why->text);
 }
 
+/* Puts it into its page, which is returned, and says when it was measured; NULL
+   with *error. The lock is held. */
+static cg_page *hold_point(cg_cost_book *book,
+                           const cg_cost_candidate *candidate,
+                           const char *structure, cg_regime regime,
+                           cg_cost_point *point, cellgate_error *error)
+{
+    cg_page *page = cg_book_open_page(book, candidate, structure);
+
+    if (point->at == 0)
+        point->at = (int64_t)time(NULL);
+    if (page == NULL) {
+        (void)no_memory(error);
+        return NULL;
+    }
+    if (page->sides[regime].count == 0)
+        book->lenders++;
+    if (cg_page_set_point(page, regime, point, error) != CELLGATE_OK)
+        return NULL;
+    atomic_fetch_add(&book->generation, 1);
+    return page;
+}
+
 cellgate_status cg_cost_book_put(cg_cost_book *book,
                                  const cg_cost_candidate *candidate,
                                  const char *structure, cg_regime regime,
@@ -260,26 +283,34 @@ cellgate_status cg_cost_book_put(cg_cost_book *book,
                                  cellgate_error *error)
 {
     cellgate_error why = CELLGATE_ERROR_INIT;
+    cellgate_status status = CELLGATE_NO_MEMORY;
     cg_cost_point dated = *point;
-    cellgate_status status;
     cg_page *page;
 
-    if (dated.at == 0)
-        dated.at = (int64_t)time(NULL);
     pthread_mutex_lock(&book->mutex);
-    page = cg_book_open_page(book, candidate, structure);
-    if (page != NULL && page->sides[regime].count == 0)
-        book->lenders++;
-    status = page != NULL ? cg_page_set_point(page, regime, &dated, error)
-                          : no_memory(error);
-    if (status == CELLGATE_OK) {
-        atomic_fetch_add(&book->generation, 1);
+    page = hold_point(book, candidate, structure, regime, &dated, error);
+    if (page != NULL) {
         status = cg_cost_store_put(book->store, candidate, structure, regime,
                                    &dated, &why);
         status = settle(book, page, status, &why, error);
     }
     pthread_mutex_unlock(&book->mutex);
     return status;
+}
+
+cellgate_status cg_cost_book_hold(cg_cost_book *book,
+                                  const cg_cost_candidate *candidate,
+                                  const char *structure, cg_regime regime,
+                                  const cg_cost_point *point,
+                                  cellgate_error *error)
+{
+    cg_cost_point dated = *point;
+    const cg_page *page;
+
+    pthread_mutex_lock(&book->mutex);
+    page = hold_point(book, candidate, structure, regime, &dated, error);
+    pthread_mutex_unlock(&book->mutex);
+    return page != NULL ? CELLGATE_OK : CELLGATE_NO_MEMORY;
 }
 
 cellgate_status cg_cost_book_put_verdict(cg_cost_book *book,

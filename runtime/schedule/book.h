@@ -52,6 +52,13 @@ cellgate_status cg_cost_book_put(cg_cost_book *book,
                                  const cg_cost_point *point,
                                  cellgate_error *error);
 
+/* The same for this process alone: nothing is written. NO_MEMORY only. */
+cellgate_status cg_cost_book_hold(cg_cost_book *book,
+                                  const cg_cost_candidate *candidate,
+                                  const char *structure, cg_regime regime,
+                                  const cg_cost_point *point,
+                                  cellgate_error *error);
+
 /* Not checked where nothing is known; NO_MEMORY only. */
 cellgate_status cg_cost_book_verdict(cg_cost_book *book,
                                      const cg_cost_candidate *candidate,
@@ -81,8 +88,7 @@ bool cg_cost_book_knows(cg_cost_book *book, const char *identity);
    is to be tried again: decisions made before may not hold. */
 uint64_t cg_cost_book_generation(cg_cost_book *book);
 
-/* ---- book_traffic.c: what comes in service --------------------------------
- */
+/* ---- book_traffic.c: what comes in service ------------------------------ */
 
 /* Shapes that are remembered, of all structures together. */
 #define CG_BOOK_TRAFFIC 256

@@ -10,6 +10,56 @@
 
 /* ---- Costs -------------------------------------------------------------- */
 
+/* What cannot be written holds for the process, and the book says so. */
+static void write_learned(cellgate_session *session, const cg_learned *learned)
+{
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cg_cost_candidate candidate;
+    cg_regime regime;
+    cg_policy policy;
+    cellgate_status status =
+        cg_segment_candidate(learned->segment, &candidate, &error);
+
+    cg_route_settings(session, &regime, &policy);
+    if (status == CELLGATE_OK)
+        status = cg_cost_book_put(session->book, &candidate,
+                                  learned->segment->structure, regime,
+                                  &learned->point, &error);
+    if (status != CELLGATE_OK && status != CELLGATE_IO &&
+        status != CELLGATE_BUSY)
+        cg_log_line(cg_device_table_log(session->table), CELLGATE_LOG_WARNING,
+                    "what was learned is lost: %s", error.text);
+}
+
+void cg_session_keep_learned(cellgate_session *session)
+{
+    for (size_t at = 0; at < session->lessons.count; at++)
+        write_learned(session, &session->lessons.of[at]);
+    session->lessons.count = 0;
+}
+
+/* A request does not wait for the store: what is learned is written when the
+   session ends. Of more than there is room for the first ones are. */
+static void remember(cellgate_session *session, const cg_segment *segment,
+                     const cg_cost_point *point)
+{
+    cg_lessons *lessons = &session->lessons;
+    size_t at = 0;
+
+    pthread_mutex_lock(&lessons->mutex);
+    while (at < lessons->count &&
+           (lessons->of[at].segment != segment ||
+            lessons->of[at].point.shape.batch != point->shape.batch ||
+            lessons->of[at].point.shape.steps != point->shape.steps))
+        at++;
+    if (at < CG_LEARNED_MOST) {
+        lessons->of[at] = (cg_learned){ segment, *point };
+        if (at == lessons->count)
+            lessons->count++;
+    }
+    pthread_mutex_unlock(&lessons->mutex);
+}
+
 static void correct(cellgate_session *session, const cg_segment *segment,
                     const cg_cost_shape *shape, const cg_summary *seen)
 {
@@ -27,8 +77,11 @@ static void correct(cellgate_session *session, const cg_segment *segment,
             cg_cost_book_predict(session->book, &candidate, segment->structure,
                                  regime, shape, &expected, &error);
     if (status != CELLGATE_OK ||
-        !cg_lesson_counts(&expected, seen, policy.margin))
+        !cg_lesson_counts(&expected, seen, policy.margin) ||
+        cg_cost_book_hold(session->book, &candidate, segment->structure, regime,
+                          &point, &error) != CELLGATE_OK)
         return;
+    remember(session, segment, &point);
     cg_learner_learned(session->learner);
     cg_log_line(cg_device_table_log(session->table), CELLGATE_LOG_INFO,
                 "%s %s takes %.0f us for %s at batch %lld, %lld steps, where "
@@ -36,13 +89,6 @@ static void correct(cellgate_session *session, const cg_segment *segment,
                 cg_device_name(segment->engine->device), segment->variant.name,
                 seen->median * 1e6, segment->names, (long long)shape->batch,
                 (long long)shape->steps, expected.seconds * 1e6);
-    status = cg_cost_book_put(session->book, &candidate, segment->structure,
-                              regime, &point, &error);
-    /* What cannot be written holds for the process, and the book says so. */
-    if (status != CELLGATE_OK && status != CELLGATE_IO &&
-        status != CELLGATE_BUSY)
-        cg_log_line(cg_device_table_log(session->table), CELLGATE_LOG_WARNING,
-                    "what was learned is lost: %s", error.text);
 }
 
 static void learn(cellgate_session *session, const cg_lesson *lesson)

@@ -128,7 +128,7 @@ cellgate_status cg_segment_option_once(const cg_costing *costing,
         return status;
     if (option->excluded != NULL)
         option->excluded = "";
-    if (memo != NULL && refusal.status != CELLGATE_OK)
+    if (memo != NULL && refusal.status == CELLGATE_UNSUPPORTED)
         memo->refused = true;
     if (memo != NULL && make_room(memo, segment->index))
         memo->entries[segment->index] = (struct cg_memo_entry){ true, *option };

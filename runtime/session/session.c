@@ -55,6 +55,7 @@ static cellgate_status session_init(cellgate_session *session,
     cellgate_status status;
 
     pthread_mutex_init(&session->mutex, NULL);
+    pthread_mutex_init(&session->lessons.mutex, NULL);
     cg_segment_pool_init(&session->pool, &session->graph);
     session->table = cg_device_table_reference(runtime->table);
     session->book = cg_cost_book_reference(runtime->book);
@@ -164,6 +165,7 @@ void cellgate_session_destroy(cellgate_session *session)
         return;
     cg_queue_destroy(session->queue);
     cg_readmission_release(session->readmission);
+    cg_session_keep_learned(session);
     /* A measurement hangs: freeing more of its device may hang as well. */
     if (cg_segment_pool_has_remnants(&session->pool)) {
         leave_behind(session);
@@ -188,6 +190,7 @@ void cellgate_session_destroy(cellgate_session *session)
     cg_cost_book_release(session->book);
     cg_loads_release(session->loads);
     cg_device_table_release(session->table);
+    pthread_mutex_destroy(&session->lessons.mutex);
     pthread_mutex_destroy(&session->mutex);
     free(session->variant);
     free(session);

@@ -33,6 +33,20 @@ typedef struct cg_candidate {
     char failure[256];
 } cg_candidate;
 
+/* What was learned, the last of each segment and shape. */
+typedef struct cg_learned {
+    const cg_segment *segment;
+    cg_cost_point point;
+} cg_learned;
+
+#define CG_LEARNED_MOST 64
+
+typedef struct cg_lessons {
+    pthread_mutex_t mutex;
+    cg_learned of[CG_LEARNED_MOST];
+    size_t count;
+} cg_lessons;
+
 struct cellgate_session {
     cg_device_table *table;
     cellgate_model *model;
@@ -53,6 +67,7 @@ struct cellgate_session {
     cg_loads *loads;
     cg_learner *learner; /* with a router */
     bool learns;         /* what it is told changes what is known */
+    cg_lessons lessons;  /* to be written when the session ends */
     double handoff;      /* cg_session_handoff(); 0: not measured yet */
     cg_readmission *readmission;
     cg_queue *queue;        /* NULL: nothing was submitted yet */
@@ -120,6 +135,11 @@ cellgate_status cg_session_queue(cellgate_session *session, cg_queue **queue,
    end, measured once; infinite where there is none. The session's mutex is
    held. */
 double cg_session_handoff(cellgate_session *session);
+
+/* ---- learn.c ------------------------------------------------------------- */
+
+/* Writes what was learned into the store. */
+void cg_session_keep_learned(cellgate_session *session);
 
 /* ---- no_device.c: errors that say what there is, and what to do ---------- */
 

@@ -6,12 +6,14 @@
  */
 #include "config.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/session/session.h"
 #include "tests/unit/cost_rig.h"
+#include "tests/unit/scratch_folder.h"
 
 static const char two_devices[] = "[cellgate]\nunlisted = no\n"
                                   "[calibration]\nstore = /dev/null/none\n"
@@ -535,6 +537,30 @@ static void nothing_is_learned_where_that_is_not_wanted(void **state)
     end(&with);
 }
 
+/* What was learned is there for the next process. */
+static void what_was_learned_stays(void **state)
+{
+    char config[PATH_MAX + 512], folder[PATH_MAX];
+    set_up with;
+
+    (void)state;
+    assert_non_null(realpath(scratch_folder(), folder));
+    snprintf(config, sizeof config,
+             "[cellgate]\nunlisted = no\n[calibration]\nstore = %s/costs\n"
+             "[device cpu]\nplugin = openmp\nthreads = 1\n"
+             "[device card]\nplugin = remote\n",
+             folder);
+    begin(&with, config, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 2e-9, 2e-9);
+    cost_rig_set(with.session, "card", "any", 1e-9, 1e-9);
+    serve(&with, 64, CG_LEARN_WINDOW);
+    expect(&with, 64, "cpu", "measured");
+    end(&with);
+    begin(&with, config, NULL);
+    expect(&with, 64, "cpu", "measured");
+    end(&with);
+}
+
 /* Another's work on the card is no reason to think it slow. */
 static void what_shares_its_device_says_nothing(void **state)
 {
@@ -622,9 +648,11 @@ int main(void)
         cmocka_unit_test(a_rule_that_cannot_be_followed_is_an_error),
         cmocka_unit_test(a_false_promise_is_found_out),
         cmocka_unit_test(nothing_is_learned_where_that_is_not_wanted),
+        cmocka_unit_test(what_was_learned_stays),
         cmocka_unit_test(what_shares_its_device_says_nothing),
         cmocka_unit_test(threads_ask_while_others_measure),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_folder_setup,
+                                  scratch_folder_teardown);
 }
