@@ -169,3 +169,14 @@ void cg_thread_budget_release(cg_thread_budget *budget, uint32_t limit,
     admit(budget);
     pthread_mutex_unlock(&budget->mutex);
 }
+
+size_t cg_thread_budget_waiting(cg_thread_budget *budget)
+{
+    size_t count = 0;
+
+    pthread_mutex_lock(&budget->mutex);
+    for (const waiter *at = budget->first; at != NULL; at = at->next)
+        count++;
+    pthread_mutex_unlock(&budget->mutex);
+    return count;
+}

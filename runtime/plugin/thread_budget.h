@@ -10,6 +10,7 @@
 #define CELLGATE_RUNTIME_PLUGIN_THREAD_BUDGET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct cg_thread_budget cg_thread_budget;
@@ -34,5 +35,7 @@ bool cg_thread_budget_try(cg_thread_budget *budget, uint32_t limit,
 /* Gives back what was acquired with the same `limit` and `threads`. */
 void cg_thread_budget_release(cg_thread_budget *budget, uint32_t limit,
                               uint32_t threads);
+/* How many requests stand in line. */
+size_t cg_thread_budget_waiting(cg_thread_budget *budget);
 
 #endif

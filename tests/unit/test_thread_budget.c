@@ -167,6 +167,51 @@ static void test_crowd(void **state)
     cg_thread_budget_put(budget);
 }
 
+typedef struct turn {
+    cg_thread_budget *budget;
+    atomic_int *next;
+    int place;
+} turn;
+
+static void *take_turn(void *context)
+{
+    turn *self = context;
+
+    cg_thread_budget_acquire(self->budget, 2, 1);
+    self->place = atomic_fetch_add(self->next, 1);
+    cg_thread_budget_release(self->budget, 2, 1);
+    return NULL;
+}
+
+/* Eight callers of one thread each on a budget of two, of which one is taken:
+   each has its turn in the order in which it came. */
+static void test_nobody_starves(void **state)
+{
+    cg_thread_budget *budget = cg_thread_budget_get("cpu");
+    pthread_t threads[CROWD];
+    turn turns[CROWD];
+    atomic_int next = 0;
+
+    (void)state;
+    cg_thread_budget_acquire(budget, 2, 1);
+    cg_thread_budget_acquire(budget, 2, 1);
+    for (int i = 0; i < CROWD; i++) {
+        turns[i] = (turn){ budget, &next, -1 };
+        assert_int_equal(
+            pthread_create(&threads[i], NULL, take_turn, &turns[i]), 0);
+        while (cg_thread_budget_waiting(budget) < (size_t)i + 1)
+            (void)sched_yield();
+    }
+    assert_false(cg_thread_budget_try(budget, 2, 1));
+    cg_thread_budget_release(budget, 2, 1);
+    for (int i = 0; i < CROWD; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(turns[i].place, i);
+    }
+    cg_thread_budget_release(budget, 2, 1);
+    cg_thread_budget_put(budget);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +219,7 @@ int main(void)
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_wide_is_not_overtaken),
         cmocka_unit_test(test_crowd),
+        cmocka_unit_test(test_nobody_starves),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
