@@ -13,7 +13,7 @@
 static cellgate_status run_in_context(cg_call *call, cellgate_error *error)
 {
     const cellgate_model *model = call->graph->model;
-    double start = cg_seconds();
+    double start = cg_now(&cg_real_clock);
     cellgate_status status = cg_request_shapes(call->request, call->graph,
                                                call->context->shapes, error);
 
@@ -27,14 +27,14 @@ static cellgate_status run_in_context(cg_call *call, cellgate_error *error)
     if (status == CELLGATE_OK)
         cg_call_deliver(call);
     call->times.host =
-        cg_seconds() - start - call->times.device - call->times.wait;
+        cg_now(&cg_real_clock) - start - call->times.device - call->times.wait;
     return status;
 }
 
 static cellgate_status run_placed(cg_call *call, cellgate_error *error)
 {
     cg_placement *placement = call->placement;
-    double start = cg_seconds();
+    double start = cg_now(&cg_real_clock);
     double waited;
     cellgate_status status;
 
@@ -47,7 +47,7 @@ static cellgate_status run_placed(cg_call *call, cellgate_error *error)
         status = cg_placement_acquire(placement, &call->context, error);
     if (status != CELLGATE_OK)
         return status;
-    waited = cg_seconds() - start;
+    waited = cg_now(&cg_real_clock) - start;
     /* The run before may have been the device's last. */
     status = cg_placement_usable(placement, error);
     if (status == CELLGATE_OK)

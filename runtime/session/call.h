@@ -6,6 +6,7 @@
 #ifndef CELLGATE_RUNTIME_SESSION_CALL_H
 #define CELLGATE_RUNTIME_SESSION_CALL_H
 
+#include "runtime/cost/clock.h"
 #include "runtime/session/placement.h"
 #include "runtime/session/route.h"
 #include "runtime/session/stream.h"
@@ -46,9 +47,6 @@ typedef struct cg_call {
     int64_t batch;
     cg_times times;
 } cg_call;
-
-/* Monotonic, in seconds. */
-double cg_seconds(void);
 
 /* ---- request.c: is the request well formed? ---------------------------- */
 

@@ -2,26 +2,16 @@
 /* One run of a device: its plan, its threads, its worker, its end. */
 #include "config.h"
 
-#include <time.h>
-
 #include "runtime/session/call.h"
-
-double cg_seconds(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
 
 static void fly(void *argument)
 {
     cg_flight *flight = argument;
-    double start = cg_seconds();
+    double start = cg_now(&cg_real_clock);
 
     flight->status =
         flight->ops->run(flight->plan, &flight->run, &flight->error);
-    flight->seconds = cg_seconds() - start;
+    flight->seconds = cg_now(&cg_real_clock) - start;
     if (flight->status == CELLGATE_OK && flight->ops->breakdown != NULL) {
         cellgate_error ignored = CELLGATE_ERROR_INIT;
 
@@ -112,7 +102,7 @@ cellgate_status cg_call_launch(cg_call *call, const cg_segment *segment,
     cg_context *context = call->context;
     cg_device *device = segment->engine->device;
     uint32_t threads = segment->variant.threads;
-    double start = cg_seconds(), begun;
+    double start = cg_now(&cg_real_clock), begun;
     cellgate_plan *plan;
     bool ended = true;
     cellgate_status status =
@@ -128,7 +118,7 @@ cellgate_status cg_call_launch(cg_call *call, const cg_segment *segment,
     }
     flight_init(&context->flight, segment->engine, plan);
     cg_device_threads_acquire(device, threads);
-    begun = cg_seconds();
+    begun = cg_now(&cg_real_clock);
     call->times.wait += begun - start;
     if (segment->engine->staged)
         ended = cg_worker_run(context->worker, fly, &context->flight,
@@ -137,6 +127,6 @@ cellgate_status cg_call_launch(cg_call *call, const cg_segment *segment,
         fly(&context->flight);
     cg_device_threads_release(device, threads);
     if (ended)
-        keep_lesson(call, segment, cg_seconds() - begun);
+        keep_lesson(call, segment, cg_now(&cg_real_clock) - begun);
     return ended ? landed(call, segment, error) : hung(call, segment, error);
 }

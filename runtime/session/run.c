@@ -99,7 +99,7 @@ cellgate_status cg_session_run(cellgate_session *session,
 {
     cellgate_error failure = CELLGATE_ERROR_INIT;
     cellgate_report filled = { .struct_size = sizeof filled };
-    double start = cg_seconds();
+    double start = cg_now(&cg_real_clock);
     cellgate_request read;
     cellgate_input first;
     cg_call call;
@@ -126,7 +126,8 @@ cellgate_status cg_session_run(cellgate_session *session,
     if (status != CELLGATE_OK)
         return tell(error, &failure, status);
     if (report != NULL) {
-        cg_call_report(&call, &failure, cg_seconds() - start, &filled);
+        cg_call_report(&call, &failure, cg_now(&cg_real_clock) - start,
+                       &filled);
         cellgate_struct_copy(report, &filled);
     }
     return CELLGATE_OK;

@@ -90,13 +90,13 @@ double cg_session_handoff(cellgate_session *session)
     if (make_queue(session, NULL) != CELLGATE_OK)
         return HUGE_VAL;
     for (int at = 0; at < HANDOFFS; at++) {
-        const double start = cg_seconds();
+        const double start = cg_now(&cg_real_clock);
         cg_queue_job job = { .work = do_nothing };
 
         if (cg_queue_put(session->queue, &job, NULL) != CELLGATE_OK)
             return HUGE_VAL;
         (void)cg_queue_wait(session->queue, &job, -1);
-        seconds[at] = cg_seconds() - start;
+        seconds[at] = cg_now(&cg_real_clock) - start;
     }
     cg_summarise(seconds, HANDOFFS, &summary);
     session->handoff = summary.median;
