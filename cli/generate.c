@@ -35,8 +35,7 @@ typedef struct generate_state {
     cli_words words;
 } generate_state;
 
-/* ---- Generating -----------------------------------------------------------
- */
+/* ---- Generating --------------------------------------------------------- */
 
 static cellgate_status make_generator(generate_state *state,
                                       const cli_shared *shared,
@@ -135,8 +134,7 @@ static cellgate_status generate_all(generate_state *state,
                              &state->generation, &state->report, error);
 }
 
-/* ---- Showing ----------------------------------------------------------------
- */
+/* ---- Showing ------------------------------------------------------------ */
 
 static int print_json(const generate_state *state, const cli_words *words)
 {
@@ -177,8 +175,7 @@ static int show(const generate_state *state, const cli_shared *shared,
     return CLI_OK;
 }
 
-/* ---- The command
- * --------------------------------------------------------------- */
+/* ---- The command -------------------------------------------------------- */
 
 static int check_options(const generate_options *options)
 {

@@ -27,8 +27,7 @@ cellgate_status cli_brought_init(cli_brought *brought,
                                  cellgate_error *error);
 void cli_brought_finish(cli_brought *brought);
 
-/* ---- words.c: a word for each id ------------------------------------------
- */
+/* ---- words.c: a word for each id ---------------------------------------- */
 
 typedef struct cli_words {
     char *text;   /* the whole file */
@@ -45,8 +44,7 @@ void cli_words_finish(cli_words *words);
 char *cli_words_join(const cli_words *words, const int32_t *ids,
                      int64_t length);
 
-/* ---- generate_results.c -----------------------------------------------------
- */
+/* ---- generate_results.c ------------------------------------------------- */
 
 /* int32 [rows][longest], or [rows][results][longest] for several results;
    -1 behind the end of each. */

@@ -9,8 +9,7 @@
 
 #include "cli/pieces.h"
 
-/* ---- Targets --------------------------------------------------------------
- */
+/* ---- Targets ------------------------------------------------------------ */
 
 cellgate_status cli_pieces_targets(cli_pieces *all, cellgate_error *error)
 {

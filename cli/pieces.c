@@ -10,8 +10,7 @@
 #include "cli/pieces.h"
 #include "cli/valid.h"
 
-/* ---- Files ----------------------------------------------------------------
- */
+/* ---- Files -------------------------------------------------------------- */
 
 static cellgate_status open_file(cli_piece_file *file, cli_source *source,
                                  const char *text, cellgate_error *error)

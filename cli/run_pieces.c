@@ -12,8 +12,7 @@
 #include "cli/stop.h"
 #include "cli/valid.h"
 
-/* ---- One piece ------------------------------------------------------------
- */
+/* ---- One piece ---------------------------------------------------------- */
 
 static cellgate_status read_file(cli_pieces *all, cli_piece_use use,
                                  cli_piece_file *file, cellgate_error *error)
@@ -139,8 +138,7 @@ static cellgate_status write_piece(cli_pieces *all, int64_t rows,
     return status;
 }
 
-/* ---- All of them ----------------------------------------------------------
- */
+/* ---- All of them -------------------------------------------------------- */
 
 static cellgate_status stopped(const cli_pieces *all, cellgate_error *error)
 {

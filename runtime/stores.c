@@ -58,8 +58,7 @@ cellgate_status cg_stores_open(cg_device_table *table, cg_cost_book **book,
     return cg_cost_book_create(store, log_complaint, table, book, error);
 }
 
-/* ---- As text -------------------------------------------------------------
- */
+/* ---- As text ------------------------------------------------------------ */
 
 cellgate_status cellgate_calibration_export(const cellgate_runtime *runtime,
                                             const char *path,

@@ -29,8 +29,7 @@ const char *cg_regime_name(cg_regime regime)
     return regime == CG_SPACED ? "spaced" : "back-to-back";
 }
 
-/* ---- Opening ---------------------------------------------------------------
- */
+/* ---- Opening ------------------------------------------------------------ */
 
 cellgate_status cg_cost_store_open(const char *user_path, const char *site_path,
                                    cg_cost_store **store, cellgate_error *error)
@@ -72,8 +71,7 @@ bool cg_cost_store_keeps(const cg_cost_store *store)
     return store->keeps;
 }
 
-/* ---- Statements ------------------------------------------------------------
- */
+/* ---- Statements --------------------------------------------------------- */
 
 sqlite3_stmt *cg_cost_store_prepare(sqlite3 *file, const char *text,
                                     const cg_cost_candidate *candidate,
@@ -117,8 +115,7 @@ int64_t cg_cost_store_fill(double fill)
     return llround(fill * 1000);
 }
 
-/* ---- Reading ---------------------------------------------------------------
- */
+/* ---- Reading ------------------------------------------------------------ */
 
 typedef struct list {
     cg_cost_point *points;

@@ -122,8 +122,7 @@ cellgate_status cg_cost_store_structures(cg_cost_store *store,
 cellgate_status cg_cost_store_knows(cg_cost_store *store, const char *identity,
                                     bool *known, cellgate_error *error);
 
-/* ---- store_text.c: for a fleet --------------------------------------------
- */
+/* ---- store_text.c: for a fleet ------------------------------------------ */
 
 /*
  * All rows as text: a first line that says what it is, then one line a row,
@@ -139,8 +138,7 @@ cellgate_status cg_cost_store_export(cg_cost_store *store, FILE *stream,
 cellgate_status cg_cost_store_import(cg_cost_store *store, FILE *stream,
                                      const char *name, size_t *rows,
                                      cellgate_error *error);
-/* ---- store_diff.c -----------------------------------------------------------
- */
+/* ---- store_diff.c ------------------------------------------------------- */
 
 /*
  * What of the store does not hold for these candidates: one line for each

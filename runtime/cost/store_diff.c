@@ -7,8 +7,7 @@
 
 #include "runtime/cost/store_file.h"
 
-/* ---- What is stale ---------------------------------------------------------
- */
+/* ---- What is stale ------------------------------------------------------ */
 
 /* How many fields of a stored candidate are those of another one; *differs: the
    first that is not. The order of the fields goes before their number. */

@@ -71,8 +71,7 @@ cellgate_status cg_cost_store_fail(sqlite3 *file, const char *doing,
     return status;
 }
 
-/* ---- One file -------------------------------------------------------------
- */
+/* ---- One file ----------------------------------------------------------- */
 
 typedef enum verdict {
     USABLE,
@@ -180,8 +179,7 @@ static void set_up(sqlite3 *file)
                                       "PRAGMA cell_size_check = ON");
 }
 
-/* ---- The user's file ------------------------------------------------------
- */
+/* ---- The user's file ---------------------------------------------------- */
 
 /* Makes the folders above a file, as far as they are missing. */
 static void make_folders(const char *path)
@@ -319,8 +317,7 @@ static sqlite3 *open_user(cg_cost_store *store, const char *path)
     return open_user_once(store, path, &damaged);
 }
 
-/* ---- The site's file ------------------------------------------------------
- */
+/* ---- The site's file ---------------------------------------------------- */
 
 /* The path as SQLite's "file:" form takes it. */
 static char *immutable_uri(const char *path)
@@ -384,8 +381,7 @@ void cg_cost_store_make_file(cg_cost_store *store)
     store->pending = NULL;
 }
 
-/* ---- Both ------------------------------------------------------------------
- */
+/* ---- Both --------------------------------------------------------------- */
 
 cellgate_status cg_cost_store_open_files(cg_cost_store *store,
                                          const char *user_path,

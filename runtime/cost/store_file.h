@@ -50,8 +50,7 @@ cellgate_status cg_cost_store_settle(sqlite3 *file, bool done,
 cellgate_status cg_cost_store_fail(sqlite3 *file, const char *doing,
                                    cellgate_error *error);
 
-/* ---- store.c: statements --------------------------------------------------
- */
+/* ---- store.c: statements ------------------------------------------------ */
 
 /* What candidates are compared by, as a condition over parameters 1 to 7. */
 #define CG_CANDIDATE_IS                                                        \
@@ -72,8 +71,7 @@ int64_t cg_cost_store_fill(double fill);
 /* Whether a point is one that may be put, or was. */
 bool cg_cost_store_sane(const cg_cost_point *point);
 
-/* ---- store_write.c: within a transaction ----------------------------------
- */
+/* ---- store_write.c: within a transaction -------------------------------- */
 
 /* Makes rows of the candidate and of the structure. */
 bool cg_cost_store_name_both(sqlite3 *file, const cg_cost_candidate *candidate,

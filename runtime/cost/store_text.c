@@ -18,8 +18,7 @@ static const char title[] =
 #define FIELDS 19
 #define TEXT_FIELDS 9 /* device, seven of the candidate, structure */
 
-/* ---- Out ------------------------------------------------------------------
- */
+/* ---- Out ---------------------------------------------------------------- */
 
 static const char select_all[] =
     "SELECT c.device, c.plugin, c.build, c.identity, c.settings, c.variant, "
@@ -74,8 +73,7 @@ cellgate_status cg_cost_store_export(cg_cost_store *store, FILE *stream,
     return status;
 }
 
-/* ---- In -------------------------------------------------------------------
- */
+/* ---- In ----------------------------------------------------------------- */
 
 typedef struct row {
     cg_cost_candidate candidate;

@@ -6,8 +6,7 @@
 
 #include "runtime/cost/store_file.h"
 
-/* ---- Writing ---------------------------------------------------------------
- */
+/* ---- Writing ------------------------------------------------------------ */
 
 /* Rows of the candidate and of the structure, within a transaction. */
 bool cg_cost_store_name_both(sqlite3 *file, const cg_cost_candidate *candidate,

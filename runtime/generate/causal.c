@@ -49,8 +49,7 @@ static void mark_needed(const cellgate_model *model, int32_t scores,
     }
 }
 
-/* ---- Step by step ---------------------------------------------------------
- */
+/* ---- Step by step ------------------------------------------------------- */
 
 static bool touched(const cg_trace *trace, const cg_node *node)
 {

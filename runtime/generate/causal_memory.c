@@ -4,8 +4,7 @@
 
 #include "runtime/generate/causal_rules.h"
 
-/* ---- Recurrent -------------------------------------------------------------
- */
+/* ---- Recurrent ---------------------------------------------------------- */
 
 static cellgate_status forward_only(const cg_node *node, cellgate_error *error)
 {
@@ -100,8 +99,7 @@ cellgate_status cg_causal_rule_recurrent(const cg_trace *trace,
     return CELLGATE_OK;
 }
 
-/* ---- Attention -------------------------------------------------------------
- */
+/* ---- Attention ---------------------------------------------------------- */
 
 /* Whether value, key or the value's mask follow from the ids so. */
 static bool attends_to(const cg_trace *trace, const cg_node *node,

@@ -104,8 +104,7 @@ cellgate_status cg_causal_rule_same(const cg_trace *trace, const cg_node *node,
     return CELLGATE_OK;
 }
 
-/* ---- Kinds that work along an axis ----------------------------------------
- */
+/* ---- Kinds that work along an axis -------------------------------------- */
 
 /* What is wrong with a kind that works along the axis of the steps. */
 static const char *along_text(const cg_node *node)
@@ -183,8 +182,7 @@ static cellgate_status over(const cg_trace *trace, const cg_node *node,
     return along(trace, node, CG_TIME_AXIS, error);
 }
 
-/* ---- Kinds that move axes --------------------------------------------------
- */
+/* ---- Kinds that move axes ----------------------------------------------- */
 
 /* Axis 1 of a shape of steps has to stay where it is. */
 static cellgate_status moved(const cg_trace *trace, const cg_node *node,
@@ -225,8 +223,7 @@ static cellgate_status dot(const cg_trace *trace, const cg_node *node,
     return CELLGATE_OK;
 }
 
-/* ---- All of them ------------------------------------------------------------
- */
+/* ---- All of them -------------------------------------------------------- */
 
 /* No default: a kind without a rule does not compile. */
 cellgate_status cg_causal_rule(const cg_trace *trace, const cg_node *node,

@@ -21,8 +21,7 @@ void cg_choose_append(char *text, size_t size, const char *name)
                    name);
 }
 
-/* ---- The output -------------------------------------------------------------
- */
+/* ---- The output --------------------------------------------------------- */
 
 static bool from_softmax(const cellgate_model *model, int32_t value)
 {
@@ -98,8 +97,7 @@ static cellgate_status named_scores(const cellgate_model *model,
                          names);
 }
 
-/* ---- The input --------------------------------------------------------------
- */
+/* ---- The input ---------------------------------------------------------- */
 
 static cellgate_status no_input(const cellgate_model *model, const char *token,
                                 cellgate_error *error)

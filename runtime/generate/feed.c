@@ -34,8 +34,7 @@ static size_t row_bytes(const cellgate_tensor *tensor)
     return bytes;
 }
 
-/* ---- The encoder
- * ------------------------------------------------------------- */
+/* ---- The encoder -------------------------------------------------------- */
 
 static cellgate_status run_encoder(cg_feed *feed, cellgate_session *encoder,
                                    const cellgate_input *inputs,
@@ -66,8 +65,7 @@ static cellgate_status run_encoder(cg_feed *feed, cellgate_session *encoder,
                : status;
 }
 
-/* ---- Slots
- * ------------------------------------------------------------------- */
+/* ---- Slots -------------------------------------------------------------- */
 
 /* A mask [batch][steps] of the request's lengths or mask; none: NULL. */
 static cellgate_status request_mask(cg_feed *feed, size_t slot,
@@ -164,8 +162,7 @@ static void init_token(cg_feed *feed)
     };
 }
 
-/* ---- Outputs
- * ------------------------------------------------------------------ */
+/* ---- Outputs ------------------------------------------------------------ */
 
 /* Scores, states, and outputs that nothing takes. */
 static void init_outputs(cg_feed *feed)
@@ -195,8 +192,7 @@ static void init_outputs(cg_feed *feed)
         feed->outputs[feed->parts->scores].shape[1] = 1;
 }
 
-/* ---- All of it
- * ------------------------------------------------------------------ */
+/* ---- All of it ---------------------------------------------------------- */
 
 static cellgate_status allocate(cg_feed *feed, cellgate_error *error)
 {
@@ -281,8 +277,7 @@ void cg_feed_finish(cg_feed *feed)
     memset(feed, 0, sizeof *feed);
 }
 
-/* ---- Steps
- * ----------------------------------------------------------------------- */
+/* ---- Steps -------------------------------------------------------------- */
 
 static void gather(char *to, const char *from, size_t bytes,
                    const int64_t *rows, int64_t count)

@@ -30,8 +30,7 @@ typedef struct cg_loop {
     cellgate_report encoder, steps; /* what they took */
 } cg_loop;
 
-/* ---- Reports
- * ---------------------------------------------------------------------- */
+/* ---- Reports ------------------------------------------------------------ */
 
 static void add_report(cellgate_report *sum, const cellgate_report *one)
 {
@@ -61,8 +60,7 @@ static void fill_report(const cg_loop *loop, cellgate_report *report)
     cellgate_struct_copy(report, &filled);
 }
 
-/* ---- Beginning
- * -------------------------------------------------------------------- */
+/* ---- Beginning ---------------------------------------------------------- */
 
 static cellgate_status no_memory(const cg_loop *loop, cellgate_error *error)
 {
@@ -151,8 +149,7 @@ static void loop_finish(cg_loop *loop)
     cellgate_generation_destroy(loop->generation);
 }
 
-/* ---- What a step reads
- * ------------------------------------------------------------ */
+/* ---- What a step reads -------------------------------------------------- */
 
 static cg_sequence *sequence_of(const cg_loop *loop, const cg_place *place)
 {
@@ -195,8 +192,7 @@ static cellgate_status set_ids(cg_loop *loop, cellgate_error *error)
     return CELLGATE_OK;
 }
 
-/* ---- What follows
- * ------------------------------------------------------------------ */
+/* ---- What follows ------------------------------------------------------- */
 
 static void keep(cg_loop *loop, int64_t row, int64_t member, int64_t parent)
 {
@@ -307,8 +303,7 @@ static cellgate_status extend(cg_loop *loop, cellgate_error *error)
     return status;
 }
 
-/* ---- The loop
- * ----------------------------------------------------------------------- */
+/* ---- The loop ----------------------------------------------------------- */
 
 static cellgate_status run_step(cg_loop *loop, cellgate_error *error)
 {

@@ -19,8 +19,7 @@ static const cg_value *output_value(const cellgate_model *model, size_t output)
     return &model->values[model->outputs[output]];
 }
 
-/* ---- The ids and the scores
- * -------------------------------------------------- */
+/* ---- The ids and the scores --------------------------------------------- */
 
 static cellgate_status find_token(const cellgate_model *decoder,
                                   const char *name, size_t *token,
@@ -106,8 +105,7 @@ static cellgate_status find_scores(const cellgate_model *decoder,
                          names);
 }
 
-/* ---- Pairs
- * ------------------------------------------------------------------- */
+/* ---- Pairs -------------------------------------------------------------- */
 
 static bool shapes_agree(const cg_value *from, const cg_value *to)
 {
@@ -261,8 +259,7 @@ static cellgate_status connect_all(const cg_pairing *pairing,
     return status;
 }
 
-/* ---- The encoder
- * -------------------------------------------------------------- */
+/* ---- The encoder -------------------------------------------------------- */
 
 /* Without an encoder's file the request brings what the decoder begins with:
    a model that hands it on, and converts it as any input is. */

@@ -59,8 +59,7 @@ static bool is_state(const cg_splitting *split, const cg_node *node,
            input >= CG_RECURRENT_INPUT_STATE;
 }
 
-/* ---- The encoder -----------------------------------------------------------
- */
+/* ---- The encoder -------------------------------------------------------- */
 
 /* Number, among the inputs that the request brings, of the one whose optional
    mask this value is; CG_NONE: of none. */
@@ -136,8 +135,7 @@ static cellgate_status build_encoder(cg_splitting *split, cellgate_error *error)
     return status;
 }
 
-/* ---- Inputs of the step -----------------------------------------------------
- */
+/* ---- Inputs of the step ------------------------------------------------- */
 
 static void add_wire(cg_splitting *split, size_t from, size_t carried)
 {
@@ -235,8 +233,7 @@ static cellgate_status state_input(cg_splitting *split, const cg_node *node,
     return CELLGATE_OK;
 }
 
-/* ---- Nodes of the step ------------------------------------------------------
- */
+/* ---- Nodes of the step -------------------------------------------------- */
 
 /*
  * In one step, a masked step has no previous output to repeat: it's h, which
@@ -391,8 +388,7 @@ static cellgate_status build_step(cg_splitting *split, cellgate_error *error)
     return status;
 }
 
-/* ---- All of it --------------------------------------------------------------
- */
+/* ---- All of it ---------------------------------------------------------- */
 
 /* Room for whatever the step may need: each of its nodes' inputs is new. */
 static cellgate_status allocate(cg_splitting *split, cellgate_error *error)
@@ -416,8 +412,7 @@ static cellgate_status allocate(cg_splitting *split, cellgate_error *error)
     return CELLGATE_OK;
 }
 
-/* ---- Fixed steps -----------------------------------------------------------
- */
+/* ---- Fixed steps -------------------------------------------------------- */
 
 static bool carries_from_call_to_call(const cellgate_model *model)
 {

@@ -17,8 +17,7 @@ static cellgate_status no_memory(cellgate_error *error)
                          "no memory for the request to generate");
 }
 
-/* ---- Options
- * ------------------------------------------------------------------ */
+/* ---- Options ------------------------------------------------------------ */
 
 static cellgate_status check_range(const char *name, int64_t value,
                                    int64_t least, int64_t most,
@@ -88,8 +87,7 @@ static cellgate_status check_options(cellgate_generate_request *request,
     return status == CELLGATE_OK ? check_numbers(request, error) : status;
 }
 
-/* ---- Inputs
- * ------------------------------------------------------------------- */
+/* ---- Inputs ------------------------------------------------------------- */
 
 static cellgate_status copy_inputs(cg_task *task, size_t wanted,
                                    cellgate_error *error)
@@ -127,8 +125,7 @@ static cellgate_status copy_inputs(cg_task *task, size_t wanted,
     return CELLGATE_OK;
 }
 
-/* ---- The prompt
- * ----------------------------------------------------------------- */
+/* ---- The prompt --------------------------------------------------------- */
 
 static cellgate_status check_prompt(const cellgate_input *prompt,
                                     cellgate_error *error)
@@ -290,8 +287,7 @@ static cellgate_status check_window(const cg_task *task, int64_t window,
     return CELLGATE_OK;
 }
 
-/* ---- All of it
- * ------------------------------------------------------------------ */
+/* ---- All of it ---------------------------------------------------------- */
 
 cellgate_status cg_task_init(cg_task *task, const cellgate_generator *generator,
                              const cellgate_generate_request *request,

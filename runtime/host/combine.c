@@ -141,8 +141,7 @@ cellgate_status cg_host_combine(const cg_host_call *call, cellgate_error *error)
     return CELLGATE_OK;
 }
 
-/* ---- Selection ------------------------------------------------------------
- */
+/* ---- Selection ---------------------------------------------------------- */
 
 static void select_row(const cg_host_call *call, const cg_shape *shape,
                        int64_t row, float *y)

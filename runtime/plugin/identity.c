@@ -16,8 +16,7 @@ static void on_one_line(char *text)
             *text = ' ';
 }
 
-/* ---- The host ---------------------------------------------------------------
- */
+/* ---- The host ----------------------------------------------------------- */
 
 /* The value of a line "key : value" of /proc/cpuinfo, into `to` if that is
    empty yet. */
@@ -69,8 +68,7 @@ static void describe_host(void)
     on_one_line(host_text);
 }
 
-/* ---- The device -------------------------------------------------------------
- */
+/* ---- The device --------------------------------------------------------- */
 
 static cellgate_status make_identity(cg_device *device, cellgate_error *error)
 {

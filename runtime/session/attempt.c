@@ -143,6 +143,20 @@ static cellgate_status run_candidate(cg_call *call, cellgate_session *session,
                                  : status;
 }
 
+/* What disagreed with the host ops never runs. */
+static cellgate_status refuse_wrong(cg_call *call, cellgate_error *error)
+{
+    const cg_segment *wrong = call->pin.wrong;
+
+    call->way = NULL;
+    call->culprit = wrong->engine->device;
+    return cellgate_fail(error, CELLGATE_UNSUPPORTED,
+                         "device '%s' gave wrong results for %s when it was "
+                         "calibrated, and no other device is measured: "
+                         "calibrate again, or name another device",
+                         cg_device_name(wrong->engine->device), wrong->names);
+}
+
 static cellgate_status run_pinned(cg_call *call, cellgate_session *session,
                                   cellgate_error *error)
 {
@@ -151,6 +165,8 @@ static cellgate_status run_pinned(cg_call *call, cellgate_session *session,
 
     if (status != CELLGATE_OK)
         return status;
+    if (call->pin.wrong != NULL)
+        return refuse_wrong(call, error);
     if (call->pin.way_count == 0)
         return run_candidate(call, session, session->primary, error);
     if (cg_split_wanted(call))

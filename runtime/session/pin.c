@@ -283,6 +283,29 @@ cellgate_status cg_pin_decide(cg_costing *costing, cg_cut **cuts, bool masked,
     return status;
 }
 
+cellgate_status cg_pin_check(const cg_costing *costing,
+                             const cg_partition *partition, cg_pin *pin,
+                             cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+
+    for (size_t at = 0; status == CELLGATE_OK && at < partition->count; at++) {
+        const cg_segment *segment = partition->parts[at].segment;
+        cg_cost_candidate candidate;
+        cg_cost_verdict verdict = { .checked = false };
+
+        if (segment == NULL)
+            continue;
+        status = cg_segment_candidate(segment, &candidate, error);
+        if (status == CELLGATE_OK)
+            status = cg_cost_book_verdict(costing->session->book, &candidate,
+                                          segment->structure, &verdict, error);
+        if (status == CELLGATE_OK && verdict.checked && !verdict.right)
+            pin->wrong = segment;
+    }
+    return status;
+}
+
 /* ---- Its turn ----------------------------------------------------------- */
 
 static void look_at(const cg_way *way, cg_turn *turn)

@@ -158,6 +158,25 @@ static uint64_t generation_of(const cellgate_session *session)
            (cg_device_table_changes(session->table) << 40);
 }
 
+/* Without costs the session's first device takes the request, unless it was
+   found to be wrong. The session's mutex is held. */
+static cellgate_status check_first(const cg_costing *costing,
+                                   const cg_call *call, cg_pin *pin,
+                                   cellgate_error *error)
+{
+    const cg_partition *partition;
+    cg_placement *placement;
+    cellgate_status status = cg_session_placement_held(
+        costing->session, costing->session->primary, &placement, NULL);
+
+    if (status != CELLGATE_OK) /* the run says so, and why */
+        return CELLGATE_OK;
+    status = cg_placement_partition(placement, cg_request_masked(call->request),
+                                    &partition, NULL);
+    return status == CELLGATE_OK ? cg_pin_check(costing, partition, pin, error)
+                                 : CELLGATE_OK;
+}
+
 static cellgate_status decide(cg_router *router, cellgate_session *session,
                               const cg_call *call, double fill,
                               const cg_pin *before, cg_pin *pin,
@@ -180,6 +199,8 @@ static cellgate_status decide(cg_router *router, cellgate_session *session,
         status =
             cg_pin_decide(&costing, &router->cuts,
                           cg_request_masked(call->request), before, pin, error);
+    if (status == CELLGATE_OK && pin->way_count == 0)
+        status = check_first(&costing, call, pin, error);
     free(shapes);
     return status;
 }

@@ -51,6 +51,8 @@ typedef struct cg_pin {
     cg_way ways[CG_WAYS]; /* the chosen one, then from the best down */
     uint32_t way_count;   /* 0: nothing is measured */
     cg_split split;
+    /* With no way: a part that the first device gets wrong. */
+    const cg_segment *wrong;
     float fill; /* of the request's steps those that are valid */
     /* Some device takes only a part of the class's shapes: each shape has a pin
        of its own. */
@@ -98,6 +100,12 @@ struct cg_costing;
 cellgate_status cg_pin_decide(struct cg_costing *costing, cg_cut **cuts,
                               bool masked, const cg_pin *before, cg_pin *pin,
                               cellgate_error *error);
+
+/* Looks whether what goes without costs to a partition would run what was found
+   wrong; fills pin->wrong. */
+cellgate_status cg_pin_check(const struct cg_costing *costing,
+                             const cg_partition *partition, cg_pin *pin,
+                             cellgate_error *error);
 
 /* The way that a request takes now, by what the resources have to do already;
    `behind`: requests that wait in line. Of a pin with ways. */

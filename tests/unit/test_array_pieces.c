@@ -48,8 +48,7 @@ static cellgate_array_writer *open_writer(const char *path,
     return writer;
 }
 
-/* ---- Reading --------------------------------------------------------------
- */
+/* ---- Reading ------------------------------------------------------------ */
 
 /* An element as a number, whatever its type; float16 is not asked for. */
 static double number_at(const cellgate_tensor *tensor, size_t index)
@@ -200,8 +199,7 @@ static void values_and_files_that_change(void **state)
     free(bytes);
 }
 
-/* ---- Writing --------------------------------------------------------------
- */
+/* ---- Writing ------------------------------------------------------------ */
 
 static void pieces_make_the_same_file(void **state)
 {
@@ -314,8 +312,7 @@ static void a_whole_file(void **state)
     assert_int_equal(cellgate_file_write(NULL, "", 0, NULL), CELLGATE_INVALID);
 }
 
-/* ---- Memory ---------------------------------------------------------------
- */
+/* ---- Memory ------------------------------------------------------------- */
 
 static cellgate_status read_and_write(void *context)
 {

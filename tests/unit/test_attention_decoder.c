@@ -29,8 +29,7 @@ static cellgate_runtime *runtime;
 static cellgate_arrays *arrays;
 static cellgate_model *model, *native;
 
-/* ---- Files -----------------------------------------------------------------
- */
+/* ---- Files -------------------------------------------------------------- */
 
 static void fixture_path(char *path, size_t size, const char *name)
 {
@@ -94,8 +93,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- Results ---------------------------------------------------------------
- */
+/* ---- Results ------------------------------------------------------------ */
 
 static cellgate_generator *make_generator(const cellgate_model *of,
                                           const char *device)
@@ -164,8 +162,7 @@ static void expect_rows(cellgate_generator *generator, const char *device,
     cellgate_generation_destroy(generation);
 }
 
-/* ---- Tests -----------------------------------------------------------------
- */
+/* ---- Tests -------------------------------------------------------------- */
 
 static bool has_level(const char *device)
 {

@@ -90,8 +90,7 @@ static size_t count_points(cg_cost_store *store,
     return count;
 }
 
-/* ---- What it is for --------------------------------------------------------
- */
+/* ---- What it is for ----------------------------------------------------- */
 
 static void what_is_put_is_found_again(void **state)
 {
@@ -195,8 +194,7 @@ static void verdicts(void **state)
     cg_cost_store_close(store);
 }
 
-/* ---- Text ------------------------------------------------------------------
- */
+/* ---- Text --------------------------------------------------------------- */
 
 static char *exported(cg_cost_store *store)
 {
@@ -363,8 +361,7 @@ static void diff_says_what_changed(void **state)
     cg_cost_store_close(store);
 }
 
-/* ---- Faults ----------------------------------------------------------------
- */
+/* ---- Faults ------------------------------------------------------------- */
 
 static void damaged_is_put_aside(void **state)
 {
@@ -512,8 +509,7 @@ static void full_disk_is_an_error(void **state)
     cg_cost_store_close(store);
 }
 
-/* ---- Several processes ------------------------------------------------------
- */
+/* ---- Several processes -------------------------------------------------- */
 
 static void write_forever(const char *path, const cg_cost_candidate *candidate,
                           int done)

@@ -55,8 +55,7 @@ static void fit_of_nothing(void **state)
         assert_true(found[k] == 0);
 }
 
-/* ---- The surface ----------------------------------------------------------
- */
+/* ---- The surface -------------------------------------------------------- */
 
 static double modelled(int64_t batch, int64_t steps, double fill)
 {
@@ -229,8 +228,7 @@ static void better_known_of_two(void **state)
     cg_surface_destroy(surface);
 }
 
-/* ---- Crossovers -----------------------------------------------------------
- */
+/* ---- Crossovers --------------------------------------------------------- */
 
 /* 10 us + 1 us a row against 100 us + 0.1 us a row: equal at 100 rows. */
 static cg_surface *line(double launch, double row)

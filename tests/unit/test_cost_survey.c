@@ -168,12 +168,11 @@ static void few_cells_decide_all(void **state)
     assert_true(good >= all * 95 / 100);
 }
 
-/* ---- Doubt ----------------------------------------------------------------
- */
+/* ---- Doubt -------------------------------------------------------------- */
 
 static cg_cost cost_of(double seconds, double error)
 {
-    return (cg_cost){ seconds, error, CG_COST_INTERPOLATED, 9 };
+    return (cg_cost){ seconds, error, CG_COST_INTERPOLATED, 9, 0 };
 }
 
 /* With d = 0 the loss is s / sqrt(2 pi); with d = 1 and s = 1 it is

@@ -141,8 +141,7 @@ static void attributes_without_meaning_are_cleared(void **state)
     cellgate_model_destroy(model);
 }
 
-/* ---- What is refused ------------------------------------------------------
- */
+/* ---- What is refused ---------------------------------------------------- */
 
 /* x [batch][3] of a dtype -> node "n" -> output `name` of a dtype. */
 static cellgate_model *one_node(cg_node node, int32_t from, const char *name,

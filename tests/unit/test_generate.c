@@ -22,8 +22,7 @@ static const char config[] = "[device cpu]\nplugin = openmp\n"
 static const char *const devices[] = { "host", "cpu", "card" };
 static cellgate_runtime *runtime;
 
-/* ---- Models ----------------------------------------------------------------
- */
+/* ---- Models ------------------------------------------------------------- */
 
 /* ids -> embedding -> two LSTMs, their masks from the ids if asked -> scores of
    each step or of the last one */
@@ -159,8 +158,7 @@ static cellgate_model *attentive_translator(uint64_t seed)
     return rig_model_end(&rig);
 }
 
-/* ---- The plain loop
- * ----------------------------------------------------------- */
+/* ---- The plain loop ----------------------------------------------------- */
 
 /* Scores of what follows `ids`, by a run of the whole model on one row. */
 static void whole_scores(cellgate_session *session, const int32_t *ids,
@@ -238,8 +236,7 @@ static expected plain_greedy(cellgate_session *session, const int32_t *given,
     return result;
 }
 
-/* ---- Requests
- * ------------------------------------------------------------------- */
+/* ---- Requests ----------------------------------------------------------- */
 
 static cellgate_generator *make_generator(const cellgate_model *model,
                                           const char *device)
@@ -307,8 +304,7 @@ static const cellgate_generate_request greedy = {
     .struct_size = sizeof greedy, .start = 1, .stop = 2, .max_length = LONGEST
 };
 
-/* ---- Greedy
- * ----------------------------------------------------------------------- */
+/* ---- Greedy ------------------------------------------------------------- */
 
 /* Prompts of several lengths, some with ids that are masked, and none. */
 static void go_on_with_prompts(cellgate_model *model, const char *device,
@@ -550,8 +546,7 @@ static void a_wide_beam_finds_the_most_probable(void **state)
     }
 }
 
-/* ---- Sampling
- * ------------------------------------------------------------------------- */
+/* ---- Sampling ----------------------------------------------------------- */
 
 static void samples_follow_their_seed(void **state)
 {

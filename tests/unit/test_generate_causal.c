@@ -135,8 +135,7 @@ static void expect_one(cg_node node, const char *part)
     expect(&of, add(&of, "made", node, &of.steps, 1), part);
 }
 
-/* ---- One input --------------------------------------------------------------
- */
+/* ---- One input ---------------------------------------------------------- */
 
 static void features_may_be_moved_and_steps_may_not(void **state)
 {
@@ -219,8 +218,7 @@ static void weights_and_moments_within_a_step_pass(void **state)
     expect_one(node, "made_node: it has weights of its own for each of the");
 }
 
-/* ---- Several inputs ---------------------------------------------------------
- */
+/* ---- Several inputs ----------------------------------------------------- */
 
 static void elements_meet_within_a_step(void **state)
 {
@@ -295,8 +293,7 @@ static void products_keep_the_steps_first(void **state)
            "made_node: it multiplies all of the decoder's steps with 'newest'");
 }
 
-/* ---- Recurrent --------------------------------------------------------------
- */
+/* ---- Recurrent ---------------------------------------------------------- */
 
 static void gru_and_simple_rnn_carry_their_state(void **state)
 {
@@ -330,8 +327,7 @@ static void gru_and_simple_rnn_carry_their_state(void **state)
     }
 }
 
-/* ---- Attention --------------------------------------------------------------
- */
+/* ---- Attention ---------------------------------------------------------- */
 
 static cg_node attention(bool causal)
 {

@@ -126,8 +126,7 @@ static void expect_refused(cellgate_model *model, const char *token,
     cellgate_model_destroy(model);
 }
 
-/* ---- What can be split ----------------------------------------------------
- */
+/* ---- What can be split -------------------------------------------------- */
 
 static void a_translator_is_an_encoder_and_a_step(void **state)
 {
@@ -223,8 +222,7 @@ static void features_of_the_encoder_go_to_each_step(void **state)
     cg_parts_finish(&parts);
 }
 
-/* ---- What cannot ------------------------------------------------------------
- */
+/* ---- What cannot -------------------------------------------------------- */
 
 /* ids -> embedding -> the node -> scores */
 static cellgate_model *with_node(cg_node node)
@@ -403,8 +401,7 @@ static void fixed_steps_end_a_sequence(void **state)
     assert_int_equal(window_of(stateful), 0);
 }
 
-/* ---- Two models
- * ---------------------------------------------------------------- */
+/* ---- Two models --------------------------------------------------------- */
 
 /* Inputs source -> outputs h and c, the other way round if asked. */
 static cellgate_model *encoder_alone(bool swapped, int64_t units)
@@ -526,8 +523,7 @@ static void pairs_that_do_not_fit_are_refused(void **state)
     cellgate_model_destroy(one);
 }
 
-/* ---- Memory
- * ----------------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------- */
 
 static cellgate_status split_once(void *context)
 {

@@ -252,8 +252,7 @@ static void an_lstm_makes_different_values(void **state)
     cellgate_model_destroy(model);
 }
 
-/* ---- Growth and failure ---------------------------------------------------
- */
+/* ---- Growth and failure ------------------------------------------------- */
 
 static void many_nodes(void **state)
 {

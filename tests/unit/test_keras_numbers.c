@@ -188,8 +188,7 @@ static void expect(const keras_check *check)
     cellgate_model_destroy(model);
 }
 
-/* ---- lstm_test.py ---------------------------------------------------------
- */
+/* ---- lstm_test.py ------------------------------------------------------- */
 
 static const keras_weight lstm3[] = { CELL_WEIGHTS("layers/lstm", 4, 3, 4),
                                       END };
@@ -344,8 +343,7 @@ static void lstm_masking(void **state)
                                .expected = cases[i].expected });
 }
 
-/* ---- bidirectional_test.py ------------------------------------------------
- */
+/* ---- bidirectional_test.py ---------------------------------------------- */
 
 #define FORWARD "layers/bidirectional/forward_layer"
 #define BACKWARD "layers/bidirectional/backward_layer"

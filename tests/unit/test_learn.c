@@ -71,7 +71,7 @@ static void a_clock_that_jumps_is_not_believed(void **state)
 /* A few spikes in a window do not move its median. */
 static void spikes_are_no_drift(void **state)
 {
-    const cg_cost expected = { 1e-3, 0.01, CG_COST_EXACT, 31 };
+    const cg_cost expected = { 1e-3, 0.01, CG_COST_EXACT, 31, 0 };
     cg_learner *learner = cg_learner_create();
     cg_summary seen = { .count = 0 };
 
@@ -85,9 +85,9 @@ static void spikes_are_no_drift(void **state)
 /* A device that throttles to half its clock. */
 static void drift_counts(void **state)
 {
-    const cg_cost expected = { 1e-3, 0.01, CG_COST_EXACT, 31 };
-    const cg_cost rough = { 1e-3, 1.0, CG_COST_BORROWED, 3 };
-    const cg_cost unknown = { HUGE_VAL, HUGE_VAL, CG_COST_NONE, 0 };
+    const cg_cost expected = { 1e-3, 0.01, CG_COST_EXACT, 31, 0 };
+    const cg_cost rough = { 1e-3, 1.0, CG_COST_BORROWED, 3, 0 };
+    const cg_cost unknown = { HUGE_VAL, HUGE_VAL, CG_COST_NONE, 0, 0 };
     const cg_summary half = { 2e-3, 1.9e-3, 2.1e-3, 0.02, 31 };
     const cg_summary slight = { 1.04e-3, 1.03e-3, 1.05e-3, 0.005, 31 };
     const cg_summary noisy = { 1.2e-3, 0.8e-3, 1.8e-3, 0.2, 31 };

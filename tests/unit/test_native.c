@@ -285,8 +285,7 @@ static void saving_again_gives_the_same_bytes(void **state)
     free(again);
 }
 
-/* ---- Damage ---------------------------------------------------------------
- */
+/* ---- Damage ------------------------------------------------------------- */
 
 static cellgate_status try(const void *bytes, size_t size, char *text)
 {
@@ -509,8 +508,7 @@ static void tensors_out_of_place(void **state)
                   CELLGATE_BAD_FILE, "do not fit");
 }
 
-/* ---- Saving ---------------------------------------------------------------
- */
+/* ---- Saving ------------------------------------------------------------- */
 
 static void a_folder_that_is_not_there(void **state)
 {

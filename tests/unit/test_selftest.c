@@ -186,8 +186,7 @@ static void no_finite_answer(void **state)
     cellgate_model_destroy(model);
 }
 
-/* ---- The native file ------------------------------------------------------
- */
+/* ---- The native file ---------------------------------------------------- */
 
 static const char *save(const cellgate_model *model, const char *name)
 {
@@ -320,8 +319,7 @@ static void wrong_self_tests_are_refused(void **state)
     expect_refused("\"selftest\":\"{", "\"selftest\":\"[", "the self-test");
 }
 
-/* ---- On a device ----------------------------------------------------------
- */
+/* ---- On a device -------------------------------------------------------- */
 
 static void devices_agree_until_an_answer_is_wrong(void **state)
 {
@@ -415,8 +413,7 @@ static void variants_are_listed_once(void **state)
     cellgate_model_destroy(model);
 }
 
-/* ---- Memory ---------------------------------------------------------------
- */
+/* ---- Memory ------------------------------------------------------------- */
 
 static cellgate_status make_and_save(void *context)
 {

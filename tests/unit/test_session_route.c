@@ -143,6 +143,48 @@ static void wrong_results_exclude(void **state)
     end(&with);
 }
 
+/* Where all that is known is that the only device is wrong, it is not taken for
+   want of another. */
+static void the_wrong_is_not_taken_for_want_of_another(void **state)
+{
+    const cg_cost_verdict wrong = { .checked = true, .worst = 0.3 };
+    static const char *const settings[] = { "never", "run" };
+    uint64_t random = 1;
+
+    (void)state;
+    for (int at = 0; at < 2; at++) {
+        cellgate_report report = { .struct_size = sizeof report };
+        cellgate_error error = CELLGATE_ERROR_INIT;
+        cg_cost_candidate candidate;
+        const cg_segment *segment;
+        rig_request request;
+        char config[512];
+        set_up with;
+
+        snprintf(config, sizeof config,
+                 "[cellgate]\nunlisted = no\n[scheduler]\nfallback = %s\n"
+                 "[calibration]\nstore = /dev/null/none\n"
+                 "[device card]\nplugin = remote\nvariants = any\n",
+                 settings[at]);
+        begin(&with, config, NULL);
+        segment = cost_rig_segment(with.session, "card", "any", 0, 2);
+        assert_int_equal(cg_segment_candidate(segment, &candidate, NULL),
+                         CELLGATE_OK);
+        (void)cg_cost_book_put_verdict(with.session->book, &candidate,
+                                       segment->structure, &wrong, NULL);
+        rig_request_init(&request, with.session, with.model, 2, 5, 0, &random);
+        assert_int_equal(
+            cellgate_run(with.session, &request.request, &report, &error),
+            at == 0 ? CELLGATE_UNSUPPORTED : CELLGATE_OK);
+        if (at == 0)
+            assert_non_null(strstr(error.text, "'card' gave wrong results"));
+        else
+            assert_string_equal(report.device, "host");
+        rig_request_finish(&request);
+        end(&with);
+    }
+}
+
 /* The LSTM on the card and the Dense on the CPU, when that is cheapest. */
 static void a_model_may_be_cut(void **state)
 {
@@ -631,6 +673,7 @@ int main(void)
         cmocka_unit_test(new_measurements_count),
         cmocka_unit_test(the_unmeasured_is_not_taken),
         cmocka_unit_test(wrong_results_exclude),
+        cmocka_unit_test(the_wrong_is_not_taken_for_want_of_another),
         cmocka_unit_test(a_model_may_be_cut),
         cmocka_unit_test(a_named_device_is_kept_to),
         cmocka_unit_test(measured_no_means_no),

@@ -27,8 +27,7 @@ static cellgate_runtime *runtime;
 static cellgate_arrays *arrays;
 static cellgate_model *whole, *native, *encoder, *decoder;
 
-/* ---- Files ------------------------------------------------------------------
- */
+/* ---- Files -------------------------------------------------------------- */
 
 static void fixture_path(char *path, size_t size, const char *name)
 {
@@ -114,8 +113,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- Translations
- * -------------------------------------------------------------- */
+/* ---- Translations ------------------------------------------------------- */
 
 static cellgate_generator *make_generator(const cellgate_model *model,
                                           const cellgate_model *second,

@@ -47,8 +47,7 @@ void remote_simulation_init(struct remote_simulation *simulation,
     atomic_init(&simulation->ended, 0);
 }
 
-/* ---- How long -------------------------------------------------------------
- */
+/* ---- How long ----------------------------------------------------------- */
 
 /* Multiplications and additions a row and step, all ops together. */
 static double operations(const cellgate_plan *plan, int64_t batch)
@@ -151,8 +150,7 @@ void remote_simulation_wait(const cellgate_plan *plan, uint64_t start)
     atomic_store(&plan->device->simulation.ended, now);
 }
 
-/* ---- The same input? --------------------------------------------------------
- */
+/* ---- The same input? ---------------------------------------------------- */
 
 static uint64_t mix(uint64_t hash, const void *data, size_t size)
 {
