@@ -450,18 +450,28 @@ static bool is_operation(const json_t *json)
            json_object_get(config, "trainable") == NULL;
 }
 
+static const cg_keras_class *find_entry(const char *name, bool operation)
+{
+    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
+        if (strcmp(name, classes[i].name) == 0 &&
+            operation == ((classes[i].flags & CG_KERAS_OPERATION) != 0))
+            return &classes[i];
+    return NULL;
+}
+
+/* A few layers say no more than operations do, and have other names. */
 const cg_keras_class *cg_keras_find_class(const json_t *json)
 {
     const char *name = json_string_value(json_object_get(json, "class_name"));
+    const bool operation = is_operation(json);
+    const cg_keras_class *found;
 
     if (name == NULL || !is_from_keras(json))
         return NULL;
-    for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
-        if (strcmp(name, classes[i].name) == 0 &&
-            is_operation(json) ==
-                ((classes[i].flags & CG_KERAS_OPERATION) != 0))
-            return &classes[i];
-    return NULL;
+    found = find_entry(name, operation);
+    return found == NULL && operation && json_object_get(json, "module") == NULL
+               ? find_entry(name, false)
+               : found;
 }
 
 static void set_place(cg_keras_layer *layer, size_t index, size_t count,

@@ -64,6 +64,21 @@ static void numbers_become_scale_and_offset(void **state)
     cellgate_model_destroy(model);
 }
 
+/* As .h5 of Keras 3 has them: without modules, and this layer's configuration
+   does not say whether it is trained. */
+static void a_layer_is_no_operation(void **state)
+{
+    cellgate_model *model = load(
+        WITH("{'class_name': 'SpatialDropout1D', 'config': {'name': 'o', "
+             "'rate': 0.5, 'seed': null, 'dtype': 'float32'}, 'name': 'o', "
+             "'inbound_nodes': [{'args': [" X "], 'kwargs': {}}]}"),
+        none);
+
+    (void)state;
+    assert_int_equal(model->node_count, 0);
+    cellgate_model_destroy(model);
+}
+
 static void other_arithmetic_is_refused(void **state)
 {
     const char *text = "'o' (TrueDivide): an operation on tensors, as x[:, 0]";
@@ -200,6 +215,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_become_scale_and_offset),
+        cmocka_unit_test(a_layer_is_no_operation),
         cmocka_unit_test(other_arithmetic_is_refused),
         cmocka_unit_test(other_transpositions_are_refused),
         cmocka_unit_test(functions_of_tensorflow_are_named),
