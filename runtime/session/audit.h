@@ -10,7 +10,7 @@
 typedef struct cg_audit_cell {
     int64_t asked; /* steps; 0: the model's own */
     cellgate_audit_cell told;
-    char choice[256], best[160], note[256];
+    char choice[256], best[160], note[768];
     double loss; /* the choice's time over the measured best's; at least 1 */
 } cg_audit_cell;
 
