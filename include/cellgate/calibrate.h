@@ -191,6 +191,9 @@ typedef struct cellgate_service {
     double seconds;       /* on devices */
     double regret;        /* seconds of these that the best other way was
                              predicted to save: what the choice has cost */
+    uint64_t shadow_runs; /* of the second best, beside requests: [scheduler]
+                             shadow */
+    double shadow_seconds;
 } cellgate_service;
 
 /* `service->struct_size` must be set. Any thread. INVALID: it is not, or the

@@ -88,6 +88,10 @@ static const cg_key scheduler_keys[] = {
     { KEY("learn", CELLGATE_KEY_BOOLEAN, "yes", NULL, 0, 0,
           "let requests in service correct what was measured"),
       CG_STORE_BOOLEAN, offsetof(cg_config, learn), NULL },
+    { KEY("shadow", CELLGATE_KEY_INTEGER, "0", NULL, 0, 50,
+          "time, in percent of the requests', to spend on timing the second "
+          "best"),
+      CG_STORE_COUNT, offsetof(cg_config, shadow), NULL },
     { KEY("split", CELLGATE_KEY_BOOLEAN, "yes", NULL, 0, 0,
           "run a batch on two devices where that ends sooner"),
       CG_STORE_BOOLEAN, offsetof(cg_config, split), NULL },

@@ -96,6 +96,7 @@ typedef struct cg_config {
     cg_arrivals regime;
     uint32_t margin; /* percent */
     bool learn;      /* from requests in service */
+    uint32_t shadow; /* percent */
     bool split;      /* a batch over two devices */
 
     /* [calibration] */

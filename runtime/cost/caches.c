@@ -78,7 +78,8 @@ cellgate_status cg_displacer_init(cg_displacer *displacer,
                              "no memory to displace caches of %zu bytes with",
                              size);
     memset(memory, 0, bytes);
-    *displacer = (cg_displacer){ memory, bytes };
+    displacer->memory = memory;
+    displacer->bytes = bytes;
     return CELLGATE_OK;
 }
 

@@ -120,12 +120,32 @@ void cg_learner_judge(cg_learner *learner, double seconds, double rival,
     pthread_mutex_unlock(&learner->mutex);
 }
 
-void cg_learner_count(cg_learner *learner, bool elsewhere, bool failed_over)
+void cg_learner_count(cg_learner *learner, bool elsewhere, bool failed_over,
+                      double seconds)
 {
     pthread_mutex_lock(&learner->mutex);
     learner->service.requests++;
     learner->service.elsewhere += elsewhere;
     learner->service.failed_over += failed_over;
+    learner->service.all += seconds;
+    pthread_mutex_unlock(&learner->mutex);
+}
+
+bool cg_learner_shadow_due(cg_learner *learner, double share)
+{
+    bool due;
+
+    pthread_mutex_lock(&learner->mutex);
+    due = learner->service.shadow_seconds < share * learner->service.all;
+    pthread_mutex_unlock(&learner->mutex);
+    return due;
+}
+
+void cg_learner_shadowed(cg_learner *learner, double seconds)
+{
+    pthread_mutex_lock(&learner->mutex);
+    learner->service.shadow_runs++;
+    learner->service.shadow_seconds += seconds;
     pthread_mutex_unlock(&learner->mutex);
 }
 

@@ -45,13 +45,21 @@ typedef struct cg_service {
     double seconds;  /* that these took on devices */
     double regret;   /* of these, what the second best would have saved */
     uint64_t learned;
+    double all; /* seconds of all requests on devices */
+    uint64_t shadow_runs;
+    double shadow_seconds;
 } cg_service;
 
 /* One request; `seconds` on devices, and what the best of its other ways was
    predicted to take, or infinity. Not judged where `alone` is false. */
 void cg_learner_judge(cg_learner *learner, double seconds, double rival,
                       bool alone);
-void cg_learner_count(cg_learner *learner, bool elsewhere, bool failed_over);
+void cg_learner_count(cg_learner *learner, bool elsewhere, bool failed_over,
+                      double seconds);
+/* Whether shadow runs have taken less than that share of the requests'
+   seconds, and one that took so long. */
+bool cg_learner_shadow_due(cg_learner *learner, double share);
+void cg_learner_shadowed(cg_learner *learner, double seconds);
 void cg_learner_learned(cg_learner *learner);
 void cg_learner_service(cg_learner *learner, cg_service *service);
 

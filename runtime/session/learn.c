@@ -60,8 +60,8 @@ static void remember(cellgate_session *session, const cg_segment *segment,
     pthread_mutex_unlock(&lessons->mutex);
 }
 
-static void correct(cellgate_session *session, const cg_segment *segment,
-                    const cg_cost_shape *shape, const cg_summary *seen)
+void cg_session_correct(cellgate_session *session, const cg_segment *segment,
+                        const cg_cost_shape *shape, const cg_summary *seen)
 {
     const cg_cost_point point = { *shape, *seen, 0 };
     cellgate_error error = CELLGATE_ERROR_INIT;
@@ -100,7 +100,7 @@ static void learn(cellgate_session *session, const cg_lesson *lesson)
         return;
     cg_cost_book_saw(session->book, lesson->segment->structure, &lesson->shape,
                      seen.count);
-    correct(session, lesson->segment, &lesson->shape, &seen);
+    cg_session_correct(session, lesson->segment, &lesson->shape, &seen);
 }
 
 /* ---- The choice --------------------------------------------------------- */
@@ -121,12 +121,13 @@ void cg_call_learn(const cg_call *call, cellgate_session *session, bool alone,
 {
     if (!call->is_part)
         cg_learner_count(session->learner, call->way != &call->pin.ways[0],
-                         failed_over);
+                         failed_over, call->times.device);
     cg_learner_judge(session->learner, call->times.device, rival_seconds(call),
                      alone);
     for (size_t at = 0; session->learns && alone && at < call->lesson_count;
          at++)
         learn(session, &call->lessons[at]);
+    cg_shadow_after(&session->shadow, call);
 }
 
 cellgate_status cellgate_session_service(const cellgate_session *session,
@@ -146,6 +147,8 @@ cellgate_status cellgate_session_service(const cellgate_session *session,
     filled.judged = read.judged;
     filled.seconds = read.seconds;
     filled.regret = read.regret;
+    filled.shadow_runs = read.shadow_runs;
+    filled.shadow_seconds = read.shadow_seconds;
     cellgate_struct_copy(service, &filled);
     return CELLGATE_OK;
 }

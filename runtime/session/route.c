@@ -164,17 +164,21 @@ static cellgate_status check_first(const cg_costing *costing,
                                    const cg_call *call, cg_pin *pin,
                                    cellgate_error *error)
 {
+    cellgate_error why = CELLGATE_ERROR_INIT;
     const cg_partition *partition;
     cg_placement *placement;
     cellgate_status status = cg_session_placement_held(
-        costing->session, costing->session->primary, &placement, NULL);
+        costing->session, costing->session->primary, &placement, &why);
 
-    if (status != CELLGATE_OK) /* the run says so, and why */
-        return CELLGATE_OK;
-    status = cg_placement_partition(placement, cg_request_masked(call->request),
-                                    &partition, NULL);
-    return status == CELLGATE_OK ? cg_pin_check(costing, partition, pin, error)
-                                 : CELLGATE_OK;
+    if (status == CELLGATE_OK)
+        status = cg_placement_partition(
+            placement, cg_request_masked(call->request), &partition, &why);
+    if (status == CELLGATE_OK)
+        return cg_pin_check(costing, partition, pin, error);
+    /* What else is wrong the run will say. */
+    return status == CELLGATE_NO_MEMORY
+               ? cellgate_fail(error, status, "%s", why.text)
+               : CELLGATE_OK;
 }
 
 static cellgate_status decide(cg_router *router, cellgate_session *session,

@@ -38,6 +38,8 @@ static cellgate_status start_routing(cellgate_session *session,
                                      cellgate_error *error)
 {
     session->learns = config->learn;
+    cg_shadow_init(&session->shadow, session,
+                   config->learn ? config->shadow / 100.0 : 0);
     session->learner = cg_learner_create();
     if (session->learner == NULL)
         return cellgate_fail(error, CELLGATE_NO_MEMORY,

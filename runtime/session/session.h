@@ -14,6 +14,7 @@
 #include "runtime/session/readmission.h"
 #include "runtime/session/route.h"
 #include "runtime/session/rules.h"
+#include "runtime/session/shadow.h"
 
 #define CG_UNTRIED (-1)
 
@@ -67,6 +68,7 @@ struct cellgate_session {
     cg_loads *loads;
     cg_learner *learner; /* with a router */
     bool learns;         /* what it is told changes what is known */
+    cg_shadow shadow;
     cg_lessons lessons;  /* to be written when the session ends */
     double handoff;      /* cg_session_handoff(); 0: not measured yet */
     cg_readmission *readmission;
@@ -138,6 +140,10 @@ double cg_session_handoff(cellgate_session *session);
 
 /* ---- learn.c ------------------------------------------------------------- */
 
+/* A segment takes so long at a shape: what was measured is corrected, where that
+   differs by more than the margin and the noise. */
+void cg_session_correct(cellgate_session *session, const cg_segment *segment,
+                        const cg_cost_shape *shape, const cg_summary *seen);
 /* Writes what was learned into the store. */
 void cg_session_keep_learned(cellgate_session *session);
 

@@ -107,11 +107,11 @@ static void regret_is_what_the_other_would_have_saved(void **state)
     cg_service service;
 
     (void)state;
-    cg_learner_count(learner, false, false);
+    cg_learner_count(learner, false, false, 2);
     cg_learner_judge(learner, 2, 3, true); /* the other is slower */
-    cg_learner_count(learner, true, false);
+    cg_learner_count(learner, true, false, 4);
     cg_learner_judge(learner, 4, 3, true); /* the other is faster, by one */
-    cg_learner_count(learner, false, true);
+    cg_learner_count(learner, false, true, 9);
     cg_learner_judge(learner, 9, 1, false);       /* it was not alone */
     cg_learner_judge(learner, 9, HUGE_VAL, true); /* there is no other */
     cg_learner_service(learner, &service);
@@ -124,6 +124,28 @@ static void regret_is_what_the_other_would_have_saved(void **state)
     cg_learner_destroy(learner);
 }
 
+/* A tenth of the requests' time. */
+static void shadows_stay_within_their_share(void **state)
+{
+    cg_learner *learner = cg_learner_create();
+    cg_service service;
+
+    (void)state;
+    assert_false(cg_learner_shadow_due(learner, 0.1));
+    cg_learner_count(learner, false, false, 10);
+    assert_true(cg_learner_shadow_due(learner, 0.1));
+    cg_learner_shadowed(learner, 3);
+    assert_false(cg_learner_shadow_due(learner, 0.1));
+    cg_learner_count(learner, false, false, 19);
+    assert_false(cg_learner_shadow_due(learner, 0.1));
+    cg_learner_count(learner, false, false, 2);
+    assert_true(cg_learner_shadow_due(learner, 0.1));
+    cg_learner_service(learner, &service);
+    assert_int_equal(service.shadow_runs, 1);
+    assert_true(fabs(service.shadow_seconds - 3) < 1e-12);
+    cg_learner_destroy(learner);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +155,7 @@ int main(void)
         cmocka_unit_test(spikes_are_no_drift),
         cmocka_unit_test(drift_counts),
         cmocka_unit_test(regret_is_what_the_other_would_have_saved),
+        cmocka_unit_test(shadows_stay_within_their_share),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -603,6 +603,30 @@ static void what_was_learned_stays(void **state)
     end(&with);
 }
 
+/* The CPU is said to take a second, and nobody would ever see that it does not,
+   but for runs in the shadow. */
+static void a_better_rival_is_found_out(void **state)
+{
+    cellgate_service service = { .struct_size = sizeof service };
+    char config[512];
+    set_up with;
+
+    (void)state;
+    snprintf(config, sizeof config, "[scheduler]\nshadow = 50\n%s",
+             two_devices);
+    begin(&with, config, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 1, 1);
+    cost_rig_set(with.session, "card", "any", 0.5, 0.5);
+    for (int round = 0; round < 5000 && service.learned < 2; round++) {
+        serve(&with, 1, 10);
+        assert_int_equal(cellgate_session_service(with.session, &service),
+                         CELLGATE_OK);
+    }
+    assert_true(service.shadow_runs >= CG_LEARN_WINDOW);
+    assert_true(service.learned >= 2); /* of the card and of the CPU */
+    end(&with);
+}
+
 /* Another's work on the card is no reason to think it slow. */
 static void what_shares_its_device_says_nothing(void **state)
 {
@@ -691,6 +715,7 @@ int main(void)
         cmocka_unit_test(a_rule_that_cannot_be_followed_is_an_error),
         cmocka_unit_test(a_false_promise_is_found_out),
         cmocka_unit_test(nothing_is_learned_where_that_is_not_wanted),
+        cmocka_unit_test(a_better_rival_is_found_out),
         cmocka_unit_test(what_was_learned_stays),
         cmocka_unit_test(what_shares_its_device_says_nothing),
         cmocka_unit_test(threads_ask_while_others_measure),

@@ -138,7 +138,7 @@ cellgate_status remote_support(cellgate_device *device,
     const cellgate_variant *found;
     cellgate_variant told;
     cellgate_status status = remote_device_check(device, error);
-    cellgate_shape checked;
+    cellgate_shape checked = { .batch = 0 };
 
     if (status == CELLGATE_OK)
         status = remote_check_segment(segment, error);
