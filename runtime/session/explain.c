@@ -12,6 +12,7 @@
 #include "runtime/session/explanation.h"
 #include "runtime/session/offers.h"
 #include "runtime/session/pieces.h"
+#include "runtime/session/split.h"
 
 /* What the making of an explanation knows. */
 typedef struct explaining {
@@ -248,6 +249,22 @@ static cellgate_status tell_placed(explaining *of, cg_placement *placement,
     return tell_choice(of, partition, error);
 }
 
+/* The choice, or the two ways that share the rows. */
+static cellgate_status tell_pin(explaining *of, const cg_pin *pin,
+                                cellgate_error *error)
+{
+    cellgate_explanation *made = of->made;
+    cellgate_status status =
+        tell_choice(of, &pin->ways[0].cut->partition, error);
+
+    tell_route(made, &pin->route);
+    if (status != CELLGATE_OK || pin->split.other == 0)
+        return status;
+    made->decision.seconds = (double)pin->split.seconds;
+    cg_split_text(pin, made->reason, sizeof made->reason);
+    return tell_choice(of, &pin->ways[pin->split.other].cut->partition, error);
+}
+
 static cellgate_status tell_decision(explaining *of, bool masked,
                                      cellgate_error *error)
 {
@@ -256,9 +273,8 @@ static cellgate_status tell_decision(explaining *of, bool masked,
     const cg_rule *rule =
         cg_rules_find(&session->rules, decision->batch, decision->steps);
     cg_placement *first;
-    const cg_chooser chooser = { cg_choose_by_cost, &of->costing };
-    cg_partition cut;
     cellgate_status status;
+    cg_pin pin;
 
     if (rule != NULL)
         return tell_placed(of, rule->placement, masked, error);
@@ -268,18 +284,12 @@ static cellgate_status tell_decision(explaining *of, bool masked,
         return status;
     if (session->router == NULL)
         return tell_placed(of, first, masked, error);
-    status =
-        cg_partition_init(&cut, &session->graph, &chooser, "", masked, error);
+    status = cg_pin_decide(&of->costing, cg_router_cuts(session->router),
+                           masked, NULL, &pin, error);
     if (status != CELLGATE_OK)
         return status;
-    if (of->costing.route.measured) {
-        status = tell_choice(of, &cut, error);
-        tell_route(of->made, &of->costing.route);
-    } else {
-        status = tell_placed(of, first, masked, error);
-    }
-    cg_partition_finish(&cut);
-    return status;
+    return pin.way_count > 0 ? tell_pin(of, &pin, error)
+                             : tell_placed(of, first, masked, error);
 }
 
 /* What the estimates lack. */

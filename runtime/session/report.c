@@ -4,28 +4,13 @@
 
 #include "runtime/session/call.h"
 #include "runtime/session/session.h"
+#include "runtime/session/split.h"
 
 static void append(char *text, size_t size, const char *more)
 {
     size_t used = strlen(text);
 
     snprintf(text + used, size - used, "%s", more);
-}
-
-static void report_split(const cg_call *call, char *text, size_t size)
-{
-    const cg_pin *pin = &call->pin;
-    const cg_cut *first = pin->ways[0].cut;
-    const cg_cut *other = pin->ways[pin->split.other].cut;
-
-    snprintf(text, size,
-             "measured: %d%% of the rows on %s and the rest on %s, %lld us "
-             "predicted; %lld us on the first alone",
-             (int)(pin->split.share * 100 + 0.5f),
-             cg_device_name(first->engines[0]->device),
-             cg_device_name(other->engines[0]->device),
-             (long long)((double)pin->split.seconds * 1e6 + 0.5),
-             (long long)((double)pin->ways[0].seconds * 1e6 + 0.5));
 }
 
 /* Why that way: it is the best, or the best one was busy or has failed. */
@@ -37,7 +22,7 @@ static void report_way(const cg_call *call, bool failed, char *text,
     size_t used = strlen(text);
 
     if (call->was_split) {
-        report_split(call, text + used, size - used);
+        cg_split_text(&call->pin, text + used, size - used);
         return;
     }
     if (call->way == best) {

@@ -80,6 +80,11 @@ bool cg_router_destroy(cg_router *router)
     return true;
 }
 
+cg_cut **cg_router_cuts(cg_router *router)
+{
+    return &router->cuts;
+}
+
 void cg_router_retire(cg_router *router, const cg_engine *engine)
 {
     if (router != NULL)

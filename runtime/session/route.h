@@ -82,6 +82,9 @@ void cg_route_settings(const struct cellgate_session *session,
    t1"; of a route that is measured. */
 void cg_route_text(const cg_route *route, char *text, size_t size);
 
+/* What was thought of so far; under the session's mutex. */
+cg_cut **cg_router_cuts(cg_router *router);
+
 /* The pin for a checked request. Any thread. */
 cellgate_status cg_router_pin(cg_router *router,
                               struct cellgate_session *session,

@@ -130,8 +130,12 @@ cellgate_status cg_segment_option_once(const cg_costing *costing,
         option->excluded = "";
     if (memo != NULL && refusal.status == CELLGATE_UNSUPPORTED)
         memo->refused = true;
-    if (memo != NULL && make_room(memo, segment->index))
-        memo->entries[segment->index] = (struct cg_memo_entry){ true, *option };
+    if (memo == NULL)
+        return CELLGATE_OK;
+    if (!make_room(memo, segment->index))
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "no memory to choose devices");
+    memo->entries[segment->index] = (struct cg_memo_entry){ true, *option };
     return CELLGATE_OK;
 }
 

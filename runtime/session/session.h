@@ -134,9 +134,10 @@ void cg_session_keep_retired(cellgate_session *session,
 cellgate_status cg_session_queue(cellgate_session *session, cg_queue **queue,
                                  cellgate_error *error);
 /* Seconds that it takes to give work to one of these threads and to hear of its
-   end, measured once; infinite where there is none. The session's mutex is
+   end, measured once. BUSY: too much waits for them. The session's mutex is
    held. */
-double cg_session_handoff(cellgate_session *session);
+cellgate_status cg_session_handoff(cellgate_session *session, double *seconds,
+                                   cellgate_error *error);
 
 /* ---- learn.c ------------------------------------------------------------- */
 

@@ -24,10 +24,11 @@ static bool share_a_resource(const cg_cut *a, const cg_cut *b)
 }
 
 /* What a cut costs at the shapes of `costing`; infinite where that is not
-   known. */
+   known, or borrowed: a guess is no reason to take a request apart. */
 static cellgate_status cost_of(const cg_costing *costing, const cg_cut *cut,
                                double *seconds, cellgate_error *error)
 {
+    const cg_policy latency = { CG_LATENCY, 1, 0 };
     cellgate_status status = CELLGATE_OK;
 
     *seconds = 0;
@@ -40,8 +41,9 @@ static cellgate_status cost_of(const cg_costing *costing, const cg_cut *cut,
             continue;
         status = cg_segment_option_once(costing, segment, &option, error);
         if (status == CELLGATE_OK)
-            *seconds +=
-                cg_option_score(&option, &(cg_policy){ CG_LATENCY, 1, 0 });
+            *seconds += option.cost.kind > CG_COST_BORROWED
+                            ? cg_option_score(&option, &latency)
+                            : HUGE_VAL;
     }
     return status;
 }
@@ -96,7 +98,9 @@ cellgate_status cg_split_decide(const cg_costing *costing, cg_pin *pin,
     const double alone = (double)pin->ways[0].seconds;
     cg_split best = { .seconds =
                           (float)(alone / (1 + costing->policy.margin)) };
+    cellgate_error why = CELLGATE_ERROR_INIT;
     cellgate_status status = CELLGATE_OK;
+    double handoff = 0;
     cg_shape *shapes;
 
     pin->split = (cg_split){ .other = 0 };
@@ -114,10 +118,29 @@ cellgate_status cg_split_decide(const cg_costing *costing, cg_pin *pin,
     free(shapes);
     if (status != CELLGATE_OK || best.other == 0)
         return status;
-    best.seconds += (float)cg_session_handoff(costing->session);
-    if ((double)best.seconds * (1 + costing->policy.margin) < alone)
+    status = cg_session_handoff(costing->session, &handoff, &why);
+    if (status == CELLGATE_NO_MEMORY)
+        return cellgate_fail(error, status, "%s", why.text);
+    best.seconds += (float)handoff;
+    if (status == CELLGATE_OK &&
+        (double)best.seconds * (1 + costing->policy.margin) < alone)
         pin->split = best;
-    return status;
+    return CELLGATE_OK;
+}
+
+void cg_split_text(const cg_pin *pin, char *text, size_t size)
+{
+    const cg_cut *first = pin->ways[0].cut;
+    const cg_cut *other = pin->ways[pin->split.other].cut;
+
+    snprintf(text, size,
+             "measured: %d%% of the rows on %s and the rest on %s, %lld us "
+             "predicted; %lld us on the first alone",
+             (int)(pin->split.share * 100 + 0.5f),
+             cg_device_name(first->engines[0]->device),
+             cg_device_name(other->engines[0]->device),
+             (long long)((double)pin->split.seconds * 1e6 + 0.5),
+             (long long)((double)pin->ways[0].seconds * 1e6 + 0.5));
 }
 
 /* ---- Whether, now ------------------------------------------------------- */

@@ -14,6 +14,9 @@
 cellgate_status cg_split_decide(const cg_costing *costing, cg_pin *pin,
                                 cellgate_error *error);
 
+/* Why, for reports; of a pin that says so. */
+void cg_split_text(const cg_pin *pin, char *text, size_t size);
+
 /* Whether the request goes both ways now: its pin says so, nothing waits, both
    are free, and its rows can be told apart. */
 bool cg_split_wanted(const cg_call *call);

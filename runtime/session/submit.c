@@ -2,7 +2,6 @@
 /* Requests that are queued, and run by threads of the session's. */
 #include "config.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "runtime/given.h"
@@ -80,27 +79,39 @@ static void do_nothing(cg_queue_job *job)
     (void)job;
 }
 
-double cg_session_handoff(cellgate_session *session)
+static cellgate_status time_handoff(cellgate_session *session,
+                                    cellgate_error *error)
 {
     double seconds[HANDOFFS];
     cg_summary summary;
+    cellgate_status status = make_queue(session, error);
 
-    if (session->handoff > 0)
-        return session->handoff;
-    if (make_queue(session, NULL) != CELLGATE_OK)
-        return HUGE_VAL;
-    for (int at = 0; at < HANDOFFS; at++) {
+    for (int at = 0; status == CELLGATE_OK && at < HANDOFFS; at++) {
         const double start = cg_now(&cg_real_clock);
         cg_queue_job job = { .work = do_nothing };
 
-        if (cg_queue_put(session->queue, &job, NULL) != CELLGATE_OK)
-            return HUGE_VAL;
-        (void)cg_queue_wait(session->queue, &job, -1);
+        status = cg_queue_put(session->queue, &job, error);
+        if (status == CELLGATE_OK)
+            (void)cg_queue_wait(session->queue, &job, -1);
         seconds[at] = cg_now(&cg_real_clock) - start;
     }
+    if (status != CELLGATE_OK)
+        return status;
     cg_summarise(seconds, HANDOFFS, &summary);
     session->handoff = summary.median;
-    return session->handoff;
+    return CELLGATE_OK;
+}
+
+cellgate_status cg_session_handoff(cellgate_session *session, double *seconds,
+                                   cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+
+    if (session->handoff <= 0)
+        status = time_handoff(session, error);
+    if (status == CELLGATE_OK)
+        *seconds = session->handoff;
+    return status;
 }
 
 static cellgate_status read_arguments(const cellgate_request *request,

@@ -180,10 +180,12 @@ static void requests_go_where_it_says(void **state)
 {
     cellgate_report report = { .struct_size = sizeof report };
     uint64_t random = 5;
+    char config[512];
     set_up with;
 
     (void)state;
-    begin(&with, two_devices, NULL);
+    snprintf(config, sizeof config, "[scheduler]\nsplit = no\n%s", two_devices);
+    begin(&with, config, NULL);
     cost_rig_set(with.session, "cpu", "t1", 1e-5, 9e-4);
     cost_rig_set(with.session, "card", "any", 1e-4, 3e-4);
     for (int64_t batch = 1; batch <= 16; batch *= 2) {
@@ -199,6 +201,29 @@ static void requests_go_where_it_says(void **state)
         assert_string_equal(report.reason, with.decision.reason);
         rig_request_finish(&request);
     }
+    end(&with);
+}
+
+/* A batch that goes to two devices. */
+static void a_split_is_told(void **state)
+{
+    cellgate_report report = { .struct_size = sizeof report };
+    uint64_t random = 5;
+    rig_request request;
+    set_up with;
+
+    (void)state;
+    begin(&with, two_devices, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 0.03, 1.92);
+    cost_rig_set(with.session, "card", "any", 0.01, 0.64);
+    ask(&with, 64);
+    assert_string_equal(with.decision.choice, "card any + cpu t1");
+    assert_non_null(strstr(with.decision.reason, "75% of the rows on card"));
+    assert_true(with.decision.seconds > 0.45 && with.decision.seconds < 0.6);
+    rig_request_init(&request, with.session, with.model, 64, 5, 0, &random);
+    rig_run(with.session, &request, &report);
+    assert_non_null(strstr(report.reason, "75% of the rows on card"));
+    rig_request_finish(&request);
     end(&with);
 }
 
@@ -374,7 +399,8 @@ static void a_store_goes_to_another_machine(void **state)
     end(&with);
 
     snprintf(config, sizeof config,
-             "[cellgate]\nunlisted = no\n[calibration]\nstore = %s\n"
+             "[cellgate]\nunlisted = no\n[scheduler]\nsplit = no\n"
+             "[calibration]\nstore = %s\n"
              "[device cpu]\nplugin = openmp\nthreads = 1\n"
              "[device card]\nplugin = remote\n",
              store_path("costs"));
@@ -434,6 +460,7 @@ int main(void)
         cmocka_unit_test(every_candidate_is_told),
         cmocka_unit_test(unmeasured_models_borrow),
         cmocka_unit_test(requests_go_where_it_says),
+        cmocka_unit_test(a_split_is_told),
         cmocka_unit_test(reasons_against),
         cmocka_unit_test(a_device_out_of_service),
         cmocka_unit_test(a_cut_is_told),
