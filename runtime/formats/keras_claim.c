@@ -55,6 +55,7 @@ static cellgate_status restore(const cg_keras_call *call, int32_t value,
     for (size_t i = 0; status == CELLGATE_OK && i < users; i++)
         for (size_t k = 0; k < model->nodes[i].input_count; k++)
             if (model->nodes[i].inputs[k] == value &&
+                model->nodes[i].kind != CG_NONZERO &&
                 model->nodes[i].outputs[0] != result)
                 model->nodes[i].inputs[k] = result;
     return status;

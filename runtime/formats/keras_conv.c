@@ -356,6 +356,8 @@ cellgate_status cg_keras_build_global_pool(cg_keras_call *call,
         status = cg_keras_features_first(layer, &first, error);
     if (status == CELLGATE_OK)
         status = take_steps(call, first, &x, error);
+    if (status == CELLGATE_OK && call->mask.value != CG_NO_VALUE)
+        status = cg_keras_make_mask(call, &call->mask, &x.mask, error);
     if (status == CELLGATE_OK && node.as.reduce.mode == CG_POOL_AVERAGE)
         status = average_mask(call, &x, first, &inputs[1], error);
     if (status != CELLGATE_OK)

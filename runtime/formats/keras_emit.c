@@ -274,10 +274,15 @@ static cellgate_status compare(const cg_keras_call *call,
 {
     cg_keras_tensor plain = { .value = tensor->value, .mask = CG_NO_VALUE };
     cg_node node = { .kind = ids ? CG_NONZERO : CG_NOT_EQUAL };
+    const cg_keras_reader *reader = call->layer->reader;
     const cg_node *same;
-    cellgate_status status =
-        cg_keras_claim(call, &plain, ids ? CELLGATE_I32 : CELLGATE_F32, error);
+    cellgate_status status = CELLGATE_OK;
 
+    /* Whether an id, or a number, is 0 is asked of what it is in the file: a
+       cast to ids would make 0 of 0.5. */
+    if (!ids || reader->declared[tensor->value] == CELLGATE_I32)
+        status = cg_keras_claim(call, &plain, ids ? CELLGATE_I32 : CELLGATE_F32,
+                                error);
     if (status != CELLGATE_OK)
         return status;
     if (!ids)
@@ -308,7 +313,7 @@ cellgate_status cg_keras_make_mask(const cg_keras_call *call,
         *mask = tensor->value;
         return CELLGATE_OK;
     }
-    /* Of rank 2, what is compared step by step can only be ids. */
+    /* Of rank 2, what is compared has a number a step. */
     if (reader->shapes[tensor->value].rank == 2 && tensor->constant == 0)
         return compare(call, tensor, true, mask, error);
     return compare(call, tensor, false, mask, error);

@@ -139,14 +139,46 @@ static cellgate_status read_mask(const cg_keras_graph *graph,
     return status;
 }
 
+/* Keras 2 keeps training= of a call at predict(); Keras 3 does not. What does
+   the same in both is let through. */
+static cellgate_status check_training(const cg_keras_call *call,
+                                      const json_t *value,
+                                      cellgate_error *error)
+{
+    const cg_keras_layer *layer = call->layer;
+    const double dropped =
+        json_number_value(json_object_get(layer->config, "dropout")) +
+        json_number_value(json_object_get(layer->config, "recurrent_dropout"));
+
+    if (layer->reader->keras_major >= 3 || !json_is_true(value) ||
+        (layer->class->build == cg_keras_build_recurrent && dropped == 0))
+        return CELLGATE_OK;
+    return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
+                         "it is called with training=True, so it behaves as in "
+                         "training also when it predicts; call it without, and "
+                         "save the model again");
+}
+
+/* Whether the layer heeds mask=. */
+static bool takes_mask(const cg_keras_class *class)
+{
+    return class->build == cg_keras_build_recurrent ||
+           class->build == cg_keras_build_bidirectional ||
+           class->build == cg_keras_build_attention ||
+           class->build == cg_keras_build_time_distributed ||
+           strcmp(class->name, "GlobalAveragePooling1D") == 0 ||
+           class->build == cg_keras_build_model;
+}
+
 static cellgate_status read_keyword(const cg_keras_graph *graph,
                                     cg_keras_call *call, const char *key,
                                     const json_t *value, cellgate_error *error)
 {
     const bool attends = (call->layer->class->flags & CG_KERAS_ATTENDS) != 0;
 
-    if (strcmp(key, "training") == 0 || json_is_null(value) ||
-        json_is_false(value))
+    if (strcmp(key, "training") == 0)
+        return check_training(call, value, error);
+    if (json_is_null(value) || json_is_false(value))
         return CELLGATE_OK;
     if (strcmp(key, "mask") == 0 && attends && json_is_array(value) &&
         !cg_keras_is_tensor_name(value))
@@ -209,6 +241,29 @@ static cellgate_status read_operation(const cg_keras_graph *graph,
                : status;
 }
 
+/* Arguments behind the first are told by their places: what is left out by None
+   would move the others up. */
+static cellgate_status check_places(const cg_keras_call *call,
+                                    const json_t *args, cellgate_error *error)
+{
+    size_t last = json_array_size(args);
+
+    if (call->layer->class->flags & CG_KERAS_OPERATION)
+        return CELLGATE_OK;
+    while (last > 1 && json_is_null(json_array_get(args, last - 1)))
+        last--;
+    for (size_t i = 1; i < last; i++) {
+        const json_t *at = json_array_get(args, i);
+
+        if (json_is_null(at) || json_is_boolean(at) || i > 1)
+            return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
+                                 "it is called with more than two arguments by "
+                                 "place, or with None or a truth value; give "
+                                 "initial_state=, mask= and training= by name");
+    }
+    return CELLGATE_OK;
+}
+
 /*
  * A call as Keras 3 writes it, {"args": ..., "kwargs": ...}, or as Keras 2
  * does, [[layer, call, tensor, kwargs], ...].
@@ -221,7 +276,9 @@ static cellgate_status read_call(const cg_keras_graph *graph,
 
     if (json_is_object(node)) {
         call->args = json_object_get(node, "args");
-        status = resolve_all(graph, call->args, &call->inputs, error);
+        status = check_places(call, call->args, error);
+        if (status == CELLGATE_OK)
+            status = resolve_all(graph, call->args, &call->inputs, error);
         if (status == CELLGATE_OK)
             status = read_keywords(graph, call, json_object_get(node, "kwargs"),
                                    error);
@@ -239,6 +296,23 @@ static cellgate_status read_call(const cg_keras_graph *graph,
     return status;
 }
 
+/* mask= of a layer that does not look at it itself. Statistics are of training
+   alone. */
+static cellgate_status check_mask(const cg_keras_call *call,
+                                  cellgate_error *error)
+{
+    const cg_keras_layer *layer = call->layer;
+
+    if (call->mask.value == CG_NO_VALUE || takes_mask(layer->class) ||
+        strcmp(layer->class->name, "BatchNormalization") == 0)
+        return CELLGATE_OK;
+    return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
+                         "it is called with mask=, which recurrent layers, "
+                         "attention, TimeDistributed, GlobalAveragePooling1D "
+                         "and models take here; for others let a Masking layer "
+                         "or mask_zero make the mask");
+}
+
 static cellgate_status process_call(const cg_keras_graph *graph,
                                     cg_keras_entry *entry, const json_t *node,
                                     cellgate_error *error)
@@ -246,6 +320,8 @@ static cellgate_status process_call(const cg_keras_graph *graph,
     cg_keras_call call = { .layer = &entry->layer, .mask.value = CG_NO_VALUE };
     cellgate_status status = read_call(graph, node, &call, error);
 
+    if (status == CELLGATE_OK)
+        status = check_mask(&call, error);
     if (status == CELLGATE_OK)
         status = cg_keras_run_call(&call, error);
     if (status == CELLGATE_OK)

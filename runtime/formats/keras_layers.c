@@ -51,9 +51,10 @@ static cellgate_status build_embedding(cg_keras_call *call,
                      .weights = &weight,
                      .weight_count = 1 };
     bool mask_zero = false;
-    int32_t mask;
+    int32_t mask, given;
     cellgate_status status = cg_keras_only_input(call, &ids, error);
 
+    given = ids.value;
     if (status == CELLGATE_OK)
         status = cg_keras_claim(call, &ids, CELLGATE_I32, error);
     if (status == CELLGATE_OK)
@@ -71,7 +72,7 @@ static cellgate_status build_embedding(cg_keras_call *call,
         status = cg_keras_emit(call, &node, "", &(const char *){ "" }, error);
     mask = ids.mask;
     if (status == CELLGATE_OK && mask_zero) {
-        const cg_keras_tensor nonzero = { .value = ids.value,
+        const cg_keras_tensor nonzero = { .value = given,
                                           .mask = CG_NO_VALUE,
                                           .compared = true };
 

@@ -4,16 +4,26 @@
 
 #include "runtime/host/ops.h"
 
+static bool is_nonzero(const void *data, int32_t dtype, int64_t at)
+{
+    if (dtype == CELLGATE_I32)
+        return ((const int32_t *)data)[at] != 0;
+    if (dtype == CELLGATE_U8)
+        return ((const uint8_t *)data)[at] != 0;
+    return ((const float *)data)[at] != 0.0f;
+}
+
 cellgate_status cg_host_nonzero(const cg_host_call *call, cellgate_error *error)
 {
     const cg_shape *shape = cg_host_input_shape(call, 0);
-    const int32_t *ids = cg_host_input(call, 0);
+    const int32_t dtype = call->model->values[call->node->inputs[0]].dtype;
+    const void *data = cg_host_input(call, 0);
     uint8_t *mask = cg_host_output(call, 0);
     int64_t count = cg_host_extent(shape, 0, shape->rank);
 
     (void)error;
     for (int64_t k = 0; mask != NULL && k < count; k++)
-        mask[k] = ids[k] != 0;
+        mask[k] = is_nonzero(data, dtype, k);
     return CELLGATE_OK;
 }
 

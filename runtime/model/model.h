@@ -56,7 +56,7 @@ typedef struct cg_extents {
     X(VALID, "valid")         /* x -> mask of its steps, all valid */          \
     X(LOGIC, "logic")         /* of masks, step by step */                     \
     X(ATTENTION, "attention") /* dot product, and additive */                  \
-    X(NONZERO, "nonzero")     /* ids -> mask: id != 0 */                       \
+    X(NONZERO, "nonzero")     /* ids or numbers -> mask: not 0 */              \
     X(NOT_EQUAL, "not_equal") /* features -> mask: any differs from a value */ \
     X(MASKED, "masked")       /* x with masked steps set to zero */            \
     X(LOG_SOFTMAX, "log_softmax") /* over the last axis */                     \

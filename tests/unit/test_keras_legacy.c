@@ -57,6 +57,9 @@ static void what_keras_2_can_hold_is_named(void **state)
     (void)state;
     assert_refused(fixture("tf_keras/refused_lambda.h5"),
                    "layer 3 of 3, 'twice' (Lambda): code of your own");
+    assert_refused(fixture("tf_keras/refused_training.h5"),
+                   "'norm' (BatchNormalization): it is called with "
+                   "training=True");
     assert_refused(fixture("tf_keras/refused_operation.h5"),
                    "'tf.math.reduce_mean' (TFOpLambda): tf.math.reduce_mean, "
                    "as it is called here, is an operation of TensorFlow");

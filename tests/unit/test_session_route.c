@@ -608,6 +608,9 @@ static void what_was_learned_stays(void **state)
 static void a_better_rival_is_found_out(void **state)
 {
     cellgate_service service = { .struct_size = sizeof service };
+    cg_cost cost = { .seconds = 1 };
+    cg_cost_candidate candidate;
+    const cg_segment *segment;
     char config[512];
     set_up with;
 
@@ -617,13 +620,21 @@ static void a_better_rival_is_found_out(void **state)
     begin(&with, config, NULL);
     cost_rig_set(with.session, "cpu", "t1", 1, 1);
     cost_rig_set(with.session, "card", "any", 0.5, 0.5);
-    for (int round = 0; round < 5000 && service.learned < 2; round++) {
+    segment = cost_rig_segment(with.session, "cpu", "t1", 0, 2);
+    assert_int_equal(cg_segment_candidate(segment, &candidate, NULL),
+                     CELLGATE_OK);
+    for (int round = 0; round < 5000 && !(cost.seconds < 0.5); round++) {
         serve(&with, 1, 10);
-        assert_int_equal(cellgate_session_service(with.session, &service),
-                         CELLGATE_OK);
+        assert_int_equal(
+            cg_cost_book_predict(with.session->book, &candidate,
+                                 segment->structure, CG_BACK_TO_BACK,
+                                 &(cg_cost_shape){ 1, 5, 1 }, &cost, NULL),
+            CELLGATE_OK);
     }
+    assert_true(cost.seconds < 0.5);
+    assert_int_equal(cellgate_session_service(with.session, &service),
+                     CELLGATE_OK);
     assert_true(service.shadow_runs >= CG_LEARN_WINDOW);
-    assert_true(service.learned >= 2); /* of the card and of the CPU */
     end(&with);
 }
 
