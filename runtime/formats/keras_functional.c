@@ -255,11 +255,11 @@ static cellgate_status check_places(const cg_keras_call *call,
     for (size_t i = 1; i < last; i++) {
         const json_t *at = json_array_get(args, i);
 
-        if (json_is_null(at) || json_is_boolean(at) || i > 1)
+        if (json_is_null(at) || json_is_boolean(at))
             return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
-                                 "it is called with more than two arguments by "
-                                 "place, or with None or a truth value; give "
-                                 "initial_state=, mask= and training= by name");
+                                 "it is called with None or a truth value by "
+                                 "place; give initial_state=, mask= and "
+                                 "training= by name");
     }
     return CELLGATE_OK;
 }

@@ -13,10 +13,14 @@
 #include "tests/unit/fail_allocation.h"
 #include "tests/unit/scratch_folder.h"
 
-static const char two_devices[] = "[cellgate]\nunlisted = no\n"
-                                  "[calibration]\nstore = /dev/null/none\n"
-                                  "[device cpu]\nplugin = openmp\nthreads = 1\n"
-                                  "[device card]\nplugin = remote\n";
+#define TWO_DEVICES                                                            \
+    "[cellgate]\nunlisted = no\n"                                              \
+    "[calibration]\nstore = /dev/null/none\n"                                  \
+    "[device cpu]\nplugin = openmp\nthreads = 1\n"                             \
+    "[device card]\nplugin = remote\n"
+
+/* A batch goes to one of them. */
+static const char two_devices[] = "[scheduler]\nsplit = no\n" TWO_DEVICES;
 
 /* The configuration wants absolute paths. */
 static const char *store_path(const char *name)
@@ -180,12 +184,10 @@ static void requests_go_where_it_says(void **state)
 {
     cellgate_report report = { .struct_size = sizeof report };
     uint64_t random = 5;
-    char config[512];
     set_up with;
 
     (void)state;
-    snprintf(config, sizeof config, "[scheduler]\nsplit = no\n%s", two_devices);
-    begin(&with, config, NULL);
+    begin(&with, two_devices, NULL);
     cost_rig_set(with.session, "cpu", "t1", 1e-5, 9e-4);
     cost_rig_set(with.session, "card", "any", 1e-4, 3e-4);
     for (int64_t batch = 1; batch <= 16; batch *= 2) {
@@ -213,7 +215,7 @@ static void a_split_is_told(void **state)
     set_up with;
 
     (void)state;
-    begin(&with, two_devices, NULL);
+    begin(&with, TWO_DEVICES, NULL);
     cost_rig_set(with.session, "cpu", "t1", 0.03, 1.92);
     cost_rig_set(with.session, "card", "any", 0.01, 0.64);
     ask(&with, 64);
@@ -270,7 +272,8 @@ static void a_device_out_of_service(void **state)
 
     (void)state;
     snprintf(config, sizeof config,
-             "[scheduler]\nfallback = run\n%slose_after = 1\n", two_devices);
+             "[scheduler]\nfallback = run\nsplit = no\n%slose_after = 1\n",
+             TWO_DEVICES);
     begin(&with, config, NULL);
     cost_rig_set(with.session, "cpu", "t1", 1e-3, 1e-2);
     cost_rig_set(with.session, "card", "any", 1e-4, 3e-4);
