@@ -411,8 +411,9 @@ CELLGATE_API int64_t cellgate_model_selftest_rows(const cellgate_model *model);
 /*
  * Makes one, unless the model has one, on the host ops: before the model is
  * shared with a session or another thread. cellgate_model_save() writes it with
- * the model. UNSUPPORTED: the reference has no finite answer to any small
- * request, and the text says why; the model is as usable as before.
+ * the model: 16 MiB at most, and 256 MiB of memory while it is made.
+ * UNSUPPORTED: it would take more, or the reference has no finite answer to any
+ * small request, and the text says why; the model is as usable as before.
  */
 CELLGATE_API cellgate_status cellgate_model_make_selftest(cellgate_model *model,
                                                           cellgate_error *error);
@@ -553,9 +554,10 @@ cellgate_stream_import(cellgate_stream *stream, size_t index,
  * little or big endian, either order (Fortran order is turned), float16, 32
  * and 64, bool, integers of 8 to 64 bits. Those without a dtype here become
  * one that holds them: int8, int16, uint16 are int32; uint32, uint64 are int64.
- * The caller destroys the set. BAD_FILE, UNSUPPORTED, OUT_OF_RANGE (a uint64
- * that int64 does not hold): the text names the file and the array. IO: it
- * cannot be read.
+ * A packed archive may unpack to 100 times its size or 64 MiB, whichever is
+ * more; beyond, save it unpacked. The caller destroys the set. BAD_FILE,
+ * UNSUPPORTED, OUT_OF_RANGE (a uint64 that int64 does not hold): the text names
+ * the file and the array. IO: it cannot be read.
  */
 CELLGATE_API cellgate_status cellgate_arrays_read(const char *path,
                                                   cellgate_arrays **arrays,

@@ -104,13 +104,35 @@ static size_t array_name_length(const char *name)
     return length - ENDING_LENGTH;
 }
 
-/*
- * Whether the archive's word on one member can be true. *packed is the total
- * of the members before it, of the file's `size` bytes.
- */
+/* Bytes of the file, and of the members so far. */
+typedef struct totals {
+    uint64_t file, packed, unpacked;
+} totals;
+
+/* `size` bytes more of it are read into memory. */
+static cellgate_status count_unpacked(totals *sums, uint64_t size,
+                                      const char *where, cellgate_error *error)
+{
+    const uint64_t file = sums->file > UINT64_MAX / CG_NPZ_RATIO_MAX
+                              ? UINT64_MAX
+                              : sums->file * CG_NPZ_RATIO_MAX;
+    const uint64_t most = file > CG_NPZ_FREE ? file : CG_NPZ_FREE;
+
+    if (size > most - sums->unpacked)
+        return cellgate_fail(error, CELLGATE_BAD_FILE,
+                             "%s: unpacks to %" PRIu64 " bytes, with which "
+                             "the archive of %" PRIu64 " bytes would take more "
+                             "than %" PRIu64 ": refused as a decompression "
+                             "bomb (save it with numpy.savez(), which does not "
+                             "pack, if it is not)",
+                             where, size, sums->file, most);
+    sums->unpacked += size;
+    return CELLGATE_OK;
+}
+
+/* Whether the archive's word on one member can be true. */
 static cellgate_status check_member(const zip_stat_t *entry, const char *where,
-                                    uint64_t size, uint64_t *packed,
-                                    cellgate_error *error)
+                                    totals *sums, cellgate_error *error)
 {
     const zip_uint64_t needed =
         ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE | ZIP_STAT_COMP_METHOD;
@@ -129,10 +151,10 @@ static cellgate_status check_member(const zip_stat_t *entry, const char *where,
                                "%s: compression method %u; stored and deflated "
                                "members are read",
                                where, (unsigned)entry->comp_method);
-    if (entry->comp_size > size - *packed)
+    if (entry->comp_size > sums->file - sums->packed)
         return cellgate_fail(error, CELLGATE_BAD_FILE,
                              "%s: larger than the file that it is in", where);
-    *packed += entry->comp_size;
+    sums->packed += entry->comp_size;
     if (entry->comp_method == ZIP_CM_STORE
             ? entry->size != entry->comp_size
             : entry->size / DEFLATE_RATIO_MAX > entry->comp_size)
@@ -140,7 +162,7 @@ static cellgate_status check_member(const zip_stat_t *entry, const char *where,
                              "%s: %" PRIu64 " bytes cannot come of %" PRIu64,
                              where, (uint64_t)entry->size,
                              (uint64_t)entry->comp_size);
-    return CELLGATE_OK;
+    return count_unpacked(sums, entry->size, where, error);
 }
 
 /* Reads the array of an entry that has been checked. */
@@ -167,9 +189,8 @@ static cellgate_status read_array(zip_t *archive, const zip_stat_t *entry,
 }
 
 static cellgate_status read_entry(zip_t *archive, zip_uint64_t index,
-                                  const char *path, uint64_t size,
-                                  uint64_t *packed, cg_named_array *array,
-                                  cellgate_error *error)
+                                  const char *path, totals *sums,
+                                  cg_named_array *array, cellgate_error *error)
 {
     zip_stat_t entry;
     size_t length;
@@ -196,7 +217,7 @@ static cellgate_status read_entry(zip_t *archive, zip_uint64_t index,
         status =
             cellgate_fail(error, CELLGATE_BAD_FILE, "%s: there twice", where);
     else
-        status = check_member(&entry, where, size, packed, error);
+        status = check_member(&entry, where, sums, error);
     if (status == CELLGATE_OK)
         status = read_array(archive, &entry, where, &array->tensor, error);
     free(where);
@@ -210,7 +231,7 @@ static cellgate_status read_entries(zip_t *archive, const char *path,
     zip_int64_t entries = zip_get_num_entries(archive, 0);
     cellgate_status status = CELLGATE_OK;
     cg_named_array *list;
-    uint64_t packed = 0;
+    totals sums = { .file = size };
 
     if (entries < 0 || entries > CG_NPZ_MEMBERS_MAX)
         return cellgate_fail(error, CELLGATE_BAD_FILE,
@@ -220,8 +241,8 @@ static cellgate_status read_entries(zip_t *archive, const char *path,
     if (list == NULL)
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "out of memory");
     for (zip_int64_t i = 0; status == CELLGATE_OK && i < entries; i++)
-        status = read_entry(archive, (zip_uint64_t)i, path, size, &packed,
-                            &list[i], error);
+        status =
+            read_entry(archive, (zip_uint64_t)i, path, &sums, &list[i], error);
     if (status != CELLGATE_OK) {
         cg_named_arrays_free(list, (size_t)entries);
         return status;

@@ -12,6 +12,10 @@
 
 /* More members than this are taken for an attack. */
 #define CG_NPZ_MEMBERS_MAX 4096
+/* So is more than this many times the file ... */
+#define CG_NPZ_RATIO_MAX 100
+/* ... unless it is no more than this many bytes. */
+#define CG_NPZ_FREE ((uint64_t)64 << 20)
 
 /* A named array; both pointers are malloc()ed. */
 typedef struct cg_named_array {
@@ -26,8 +30,10 @@ void cg_named_arrays_free(cg_named_array *arrays, size_t count);
  * Reads every member, in the archive's order. `size` is the file's. Before
  * anything is allocated for a member, what the archive claims is checked:
  * members take no more bytes than the file has, none inflates by more than
- * deflate can, and each has exactly the size that its array asks for. Checksums
- * are verified. The caller frees the list.
+ * deflate can, all together they inflate to no more than CG_NPZ_RATIO_MAX times
+ * the file or CG_NPZ_FREE bytes, whichever is more, and each has exactly the
+ * size that its array asks for. Checksums are verified. The caller frees the
+ * list.
  */
 cellgate_status cg_npz_read(const char *path, uint64_t size,
                             cg_named_array **arrays, size_t *count,

@@ -163,6 +163,24 @@ static double count_operations(const cellgate_model *model,
     return operations;
 }
 
+/* Three rows, or one where three are too many. */
+static cellgate_status choose_rows(const cellgate_model *model,
+                                   cg_selftest *selftest, cg_shape *shapes,
+                                   cg_selftest_recipe *recipe,
+                                   cellgate_error *error)
+{
+    cellgate_status status = cg_selftest_bound(model, shapes, error);
+
+    if (status == CELLGATE_OK &&
+        count_operations(model, shapes) <= MANY_OPERATIONS)
+        return CELLGATE_OK;
+    recipe->rows = 1;
+    cg_selftest_shape_inputs(model, recipe, selftest);
+    status = cg_selftest_shapes(model, selftest, shapes, error);
+    return status == CELLGATE_OK ? cg_selftest_bound(model, shapes, error)
+                                 : status;
+}
+
 /* The smallest number of steps that the model takes. */
 static cellgate_status find_steps(const cellgate_model *model,
                                   cg_selftest *selftest, cg_shape *shapes,
@@ -181,10 +199,9 @@ static cellgate_status find_steps(const cellgate_model *model,
         if (status != CELLGATE_OK)
             recipe->steps *= 2;
     }
-    if (status == CELLGATE_OK &&
-        count_operations(model, shapes) > MANY_OPERATIONS)
-        recipe->rows = 1;
-    return status;
+    return status == CELLGATE_OK
+               ? choose_rows(model, selftest, shapes, recipe, error)
+               : status;
 }
 
 static cellgate_status try_recipe(cellgate_model *model,
@@ -205,6 +222,24 @@ static cellgate_status try_recipe(cellgate_model *model,
     return status;
 }
 
+/* The inputs of a later attempt are for models that refuse an earlier one. */
+static cellgate_status try_all(cellgate_model *model,
+                               cg_selftest_recipe *recipe, cg_selftest **made,
+                               cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+
+    for (int attempt = 0; attempt < 4; attempt++) {
+        recipe->masks = (attempt & 1) == 0;
+        recipe->zero_ids = (attempt & 2) != 0;
+        status = try_recipe(model, recipe, made, error);
+        if (status == CELLGATE_OK || status == CELLGATE_NO_MEMORY)
+            break;
+    }
+    return status;
+}
+
+/* UNSUPPORTED: too large; any other failure is of the last small request. */
 static cellgate_status make(cellgate_model *model, cg_selftest **made,
                             cellgate_error *error)
 {
@@ -219,14 +254,8 @@ static cellgate_status make(cellgate_model *model, cg_selftest **made,
     free(shapes);
     if (status != CELLGATE_OK)
         return status;
-    for (int attempt = 0; attempt < 4; attempt++) {
-        recipe.masks = (attempt & 1) == 0;
-        recipe.zero_ids = (attempt & 2) != 0;
-        status = try_recipe(model, &recipe, made, error);
-        if (status == CELLGATE_OK || status == CELLGATE_NO_MEMORY)
-            break;
-    }
-    return status;
+    status = try_all(model, &recipe, made, error);
+    return status == CELLGATE_UNSUPPORTED ? CELLGATE_INVALID : status;
 }
 
 cellgate_status cellgate_model_make_selftest(cellgate_model *model,
@@ -247,10 +276,12 @@ cellgate_status cellgate_model_make_selftest(cellgate_model *model,
     else if (status == CELLGATE_NO_MEMORY)
         return cellgate_fail(error, status, "%s", cause.text);
     else
-        return cellgate_fail(error, CELLGATE_UNSUPPORTED,
-                             "no self-test can be made: the host reference "
-                             "has no finite answer to any small request; the "
-                             "last reason: %s",
-                             cause.text);
+        return cellgate_fail(
+            error, CELLGATE_UNSUPPORTED, "no self-test can be made: %s%s",
+            status == CELLGATE_UNSUPPORTED
+                ? ""
+                : "the host reference has no finite answer to any small "
+                  "request; the last reason: ",
+            cause.text);
     return CELLGATE_OK;
 }

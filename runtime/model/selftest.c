@@ -88,6 +88,67 @@ cellgate_status cg_selftest_shapes(const cellgate_model *model,
     return status;
 }
 
+/* ---- Sizes -------------------------------------------------------------- */
+
+/* SIZE_MAX: more than there is. */
+static size_t value_bytes(const cellgate_model *model, const cg_shape *shapes,
+                          int32_t value)
+{
+    const int64_t elements = cg_shape_elements(&shapes[value]);
+
+    return elements < 0 ? SIZE_MAX
+                        : (size_t)elements *
+                              cellgate_dtype_size(model->values[value].dtype);
+}
+
+static size_t add_bytes(size_t sum, size_t bytes)
+{
+    return bytes > SIZE_MAX - sum ? SIZE_MAX : sum + bytes;
+}
+
+static size_t kept_bytes(const cellgate_model *model, const cg_shape *shapes)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < model->input_count; i++) {
+        const cg_input *input = &model->inputs[i];
+
+        sum = add_bytes(sum, value_bytes(model, shapes, input->value));
+        if (input->mask != CG_NO_VALUE)
+            sum = add_bytes(sum, value_bytes(model, shapes, input->mask));
+    }
+    for (size_t i = 0; i < model->output_count; i++)
+        sum = add_bytes(sum, value_bytes(model, shapes, model->outputs[i]));
+    return sum;
+}
+
+static cellgate_status too_large(size_t bytes, size_t most, const char *what,
+                                 cellgate_error *error)
+{
+    return cellgate_fail(error, CELLGATE_UNSUPPORTED,
+                         "%s of the smallest request would take %zu MiB%s; at "
+                         "most %zu MiB are taken",
+                         what, bytes >> 20, bytes == SIZE_MAX ? " or more" : "",
+                         most >> 20);
+}
+
+cellgate_status cg_selftest_bound(const cellgate_model *model,
+                                  const cg_shape *shapes, cellgate_error *error)
+{
+    const size_t kept = kept_bytes(model, shapes);
+    size_t sum = 0;
+
+    if (kept > CG_SELFTEST_MAX_BYTES)
+        return too_large(kept, CG_SELFTEST_MAX_BYTES, "inputs and outputs",
+                         error);
+    for (size_t i = 0; i < model->value_count; i++)
+        sum = add_bytes(sum, value_bytes(model, shapes, (int32_t)i));
+    if (sum > CG_SELFTEST_MAX_VALUES)
+        return too_large(sum, CG_SELFTEST_MAX_VALUES, "the layers' results",
+                         error);
+    return CELLGATE_OK;
+}
+
 /* ---- Checking ----------------------------------------------------------- */
 
 static bool output_fits(const cellgate_tensor *tensor, const cg_value *value,
@@ -124,6 +185,8 @@ cellgate_status cg_selftest_check(const cellgate_model *model,
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "out of memory for the self-test");
     status = cg_selftest_shapes(model, selftest, shapes, &cause);
+    if (status == CELLGATE_OK)
+        status = cg_selftest_bound(model, shapes, &cause);
     if (status == CELLGATE_BAD_FILE)
         (void)cellgate_fail(error, status, "%s", cause.text);
     else if (status != CELLGATE_OK)

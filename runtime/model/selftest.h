@@ -11,6 +11,10 @@
 
 /* More rows are no self-test any more. */
 #define CG_SELFTEST_MAX_ROWS 64
+/* Nor are more bytes: of inputs, masks and answers, which a file keeps, and of
+   all values together, which a run of it has to hold. */
+#define CG_SELFTEST_MAX_BYTES ((size_t)16 << 20)
+#define CG_SELFTEST_MAX_VALUES ((size_t)256 << 20)
 
 typedef struct cg_selftest_input {
     cellgate_tensor tensor; /* of the model input's dtype */
@@ -35,9 +39,14 @@ cellgate_status cg_selftest_shapes(const cellgate_model *model,
                                    const cg_selftest *selftest,
                                    cg_shape *shapes, cellgate_error *error);
 
+/* UNSUPPORTED: more than CG_SELFTEST_MAX_BYTES or _VALUES, says the text. */
+cellgate_status cg_selftest_bound(const cellgate_model *model,
+                                  const cg_shape *shapes,
+                                  cellgate_error *error);
+
 /*
  * Whether the self-test is one of this model: shapes and dtypes of inputs,
- * masks and answers. BAD_FILE says what is not.
+ * masks and answers, and its size. BAD_FILE says what is not.
  */
 cellgate_status cg_selftest_check(const cellgate_model *model,
                                   const cg_selftest *selftest,

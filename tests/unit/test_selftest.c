@@ -186,6 +186,51 @@ static void no_finite_answer(void **state)
     cellgate_model_destroy(model);
 }
 
+/* A value of `times` times 6 numbers a row, of which the output is that or, if
+   not `whole`, the first. */
+static cellgate_model *growing(int64_t times, bool whole)
+{
+    const cg_node repeat = { .kind = CG_REPEAT, .as.repeat = { times, 2 } };
+    const cg_node first = { .kind = CG_SLICE, .as.slice = { 0, 1, 2 } };
+    rig_model rig;
+    int32_t x;
+
+    rig_model_begin(&rig, 3);
+    x = rig_node(&rig, &repeat, rig_input(&rig, CG_UNKNOWN, 1));
+    rig_output(&rig, whole ? x : rig_node(&rig, &first, x));
+    return rig_model_end(&rig);
+}
+
+static void expect_too_large(cellgate_model *model, const char *part)
+{
+    cellgate_error error = CELLGATE_ERROR_INIT;
+
+    assert_int_equal(cellgate_model_make_selftest(model, &error),
+                     CELLGATE_UNSUPPORTED);
+    assert_int_equal(cellgate_model_selftest_rows(model), 0);
+    if (strstr(error.text, part) == NULL)
+        fail_msg("%s", error.text);
+    cellgate_model_destroy(model);
+}
+
+/* 16 MiB of answers, 256 MiB of values; a few bytes of a model can ask for
+   any number. */
+static void sizes_are_bounded(void **state)
+{
+    cellgate_model *model = growing((1 << 22) / 7, true);
+
+    (void)state;
+    make(model);
+    assert_int_equal(cellgate_model_selftest_rows(model), 1);
+    cellgate_model_destroy(model);
+    expect_too_large(growing(1 << 22, true),
+                     "inputs and outputs of the smallest request would take 96 "
+                     "MiB; at most 16 MiB");
+    expect_too_large(growing(CG_MAX_SIZE, false),
+                     "the layers' results of the smallest request would take "
+                     "6144 MiB; at most 256 MiB");
+}
+
 /* ---- The native file ---------------------------------------------------- */
 
 static const char *save(const cellgate_model *model, const char *name)
@@ -488,6 +533,7 @@ int main(void)
         cmocka_unit_test(ids_fit_the_smallest_vocabulary),
         cmocka_unit_test(a_masking_layer_gets_its_value),
         cmocka_unit_test(no_finite_answer),
+        cmocka_unit_test(sizes_are_bounded),
         cmocka_unit_test(a_file_keeps_it),
         cmocka_unit_test(a_file_without_one_loads),
         cmocka_unit_test(damaged_answers_are_refused),
