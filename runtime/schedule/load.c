@@ -13,9 +13,9 @@ struct cg_load {
     char *resource;
     const cg_clock *clock;
     unsigned places;
-    pthread_mutex_t mutex; /* of all below */
-    uint64_t begun;        /* requests ever sent here */
-    unsigned active;
+    pthread_mutex_t mutex;        /* of all below */
+    uint64_t begun;               /* requests ever sent here */
+    atomic_uint active;           /* written under it, read without */
     double free_at[CG_LOAD_MOST]; /* when each place is predicted to be free */
     uint16_t held[CG_LOAD_MOST];  /* requests that hold it */
 };
@@ -141,17 +141,15 @@ static uint64_t first_free(const cg_load *load, unsigned wanted, double now,
 
 double cg_load_wait(cg_load *load, unsigned places)
 {
-    double wait = 0;
+    double wait, now;
 
+    if (atomic_load_explicit(&load->active, memory_order_relaxed) == 0)
+        return 0;
+    now = cg_now(load->clock);
     pthread_mutex_lock(&load->mutex);
-    if (load->active > 0) {
-        const double now = cg_now(load->clock);
-
-        (void)first_free(load, places, now, &wait);
-        wait -= now;
-    }
+    (void)first_free(load, places, now, &wait);
     pthread_mutex_unlock(&load->mutex);
-    return wait;
+    return wait - now;
 }
 
 void cg_load_begin(cg_load *load, unsigned places, double seconds,

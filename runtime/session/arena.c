@@ -5,10 +5,14 @@
 
 #include "runtime/session/arena.h"
 
-void cg_arena_start(cg_arena *arena, bool measuring)
+void cg_arena_start(cg_arena *arena)
 {
     arena->used = 0;
-    arena->measuring = measuring;
+}
+
+bool cg_arena_fits(const cg_arena *arena)
+{
+    return arena->used <= arena->capacity;
 }
 
 void *cg_arena_take(cg_arena *arena, int64_t count, size_t size)
@@ -25,7 +29,7 @@ void *cg_arena_take(cg_arena *arena, int64_t count, size_t size)
     /* Even nothing gets an address of its own: NULL means absent. */
     bytes = ((bytes > 0 ? bytes : 1) + mask) & ~mask;
     arena->used = at + bytes;
-    return arena->measuring ? NULL : arena->base + at;
+    return cg_arena_fits(arena) ? arena->base + at : NULL;
 }
 
 static void arena_release(cg_arena *arena)
@@ -62,7 +66,7 @@ cellgate_status cg_arena_reserve(cg_arena *arena, cellgate_error *error)
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "the request's intermediate results do not fit "
                              "in memory; use a smaller batch or fewer steps");
-    if (size <= arena->capacity)
+    if (cg_arena_fits(arena))
         return CELLGATE_OK;
     arena_release(arena);
     arena_allocate(arena, size);

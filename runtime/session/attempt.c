@@ -10,18 +10,12 @@
 
 /* ---- One placement ------------------------------------------------------ */
 
-static cellgate_status run_in_context(cg_call *call, cellgate_error *error)
+/* `start`: when it got its context. */
+static cellgate_status run_in_context(cg_call *call, double start,
+                                      cellgate_error *error)
 {
-    const cellgate_model *model = call->graph->model;
-    double start = cg_now(&cg_real_clock);
-    cellgate_status status = cg_request_shapes(call->request, call->graph,
-                                               call->context->shapes, error);
+    cellgate_status status = cg_call_bind(call, error);
 
-    if (status == CELLGATE_OK)
-        status = cg_request_check_outputs(call->request, model,
-                                          call->context->shapes, error);
-    if (status == CELLGATE_OK)
-        status = cg_call_bind(call, error);
     if (status == CELLGATE_OK)
         status = cg_call_execute(call, error);
     if (status == CELLGATE_OK)
@@ -35,10 +29,9 @@ static cellgate_status run_placed(cg_call *call, cellgate_error *error)
 {
     cg_placement *placement = call->placement;
     double start = cg_now(&cg_real_clock);
-    double waited;
-    cellgate_status status;
+    double begun;
+    cellgate_status status = cg_placement_usable(placement, error);
 
-    status = cg_placement_usable(placement, error);
     if (status == CELLGATE_OK)
         status =
             cg_placement_partition(placement, cg_request_masked(call->request),
@@ -47,12 +40,12 @@ static cellgate_status run_placed(cg_call *call, cellgate_error *error)
         status = cg_placement_acquire(placement, &call->context, error);
     if (status != CELLGATE_OK)
         return status;
-    waited = cg_now(&cg_real_clock) - start;
+    begun = cg_now(&cg_real_clock);
     /* The run before may have been the device's last. */
     status = cg_placement_usable(placement, error);
     if (status == CELLGATE_OK)
-        status = run_in_context(call, error);
-    call->times.wait += waited;
+        status = run_in_context(call, begun, error);
+    call->times.wait += begun - start;
     if (call->context != NULL)
         cg_placement_release(placement, call->context);
     return status;
@@ -307,16 +300,13 @@ static cellgate_status run_candidates(cg_call *call, cellgate_session *session,
 }
 
 /* The first failure is told, unless another device answers. */
-cellgate_status cg_call_attempt(cg_call *call, cellgate_session *session,
-                                cellgate_error *failure)
+static cellgate_status fall_back(cg_call *call, cellgate_session *session,
+                                 cellgate_status first, cellgate_error *failure)
 {
-    const cellgate_status first = run_routed(call, session, failure);
     cellgate_error cause = CELLGATE_ERROR_INIT;
     failed_devices failed = { .count = 0 };
     cellgate_status status = first;
 
-    if (session->fallback != CG_FALLBACK_RUN || !device_failed(first))
-        return first;
     note_failure(&failed, call);
     status = run_other_ways(call, session, &failed, status, &cause);
     status = run_candidates(call, session, &failed, status, &cause);
@@ -325,4 +315,14 @@ cellgate_status cg_call_attempt(cg_call *call, cellgate_session *session,
     return device_failed(status)
                ? first
                : cellgate_fail(failure, status, "%s", cause.text);
+}
+
+cellgate_status cg_call_attempt(cg_call *call, cellgate_session *session,
+                                cellgate_error *failure)
+{
+    const cellgate_status status = run_routed(call, session, failure);
+
+    return session->fallback == CG_FALLBACK_RUN && device_failed(status)
+               ? fall_back(call, session, status, failure)
+               : status;
 }

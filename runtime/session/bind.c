@@ -229,13 +229,13 @@ static void place_host_part(cg_call *call, const cg_part *part)
         place_value(call, node->outputs[at]);
 }
 
-static void place(cg_call *call, bool measuring)
+static void place(cg_call *call)
 {
     const cg_partition *partition = call->partition;
     cg_context *context = call->context;
     size_t most;
 
-    cg_arena_start(&context->arena, measuring);
+    cg_arena_start(&context->arena);
     memset(context->absent, 0,
            call->graph->value_count * sizeof *context->absent);
     for (size_t at = 0; at < call->graph->model->input_count; at++)
@@ -345,15 +345,40 @@ static void fill_states(cg_call *call)
     }
 }
 
-cellgate_status cg_call_bind(cg_call *call, cellgate_error *error)
+/* ---- Both ---------------------------------------------------------------- */
+
+static cellgate_status lay_out(cg_call *call, cellgate_error *error)
 {
+    cg_context *context = call->context;
     cellgate_status status;
 
-    place(call, true);
-    status = cg_arena_reserve(&call->context->arena, error);
+    cg_binding_drop(&context->binding);
+    status =
+        cg_request_shapes(call->request, call->graph, context->shapes, error);
+    if (status == CELLGATE_OK)
+        status = cg_request_check_outputs(call->request, call->graph->model,
+                                          context->shapes, error);
     if (status != CELLGATE_OK)
         return status;
-    place(call, false);
+    place(call);
+    if (!cg_arena_fits(&context->arena)) {
+        status = cg_arena_reserve(&context->arena, error);
+        if (status != CELLGATE_OK)
+            return status;
+        place(call);
+    }
+    cg_binding_keep(call);
+    return CELLGATE_OK;
+}
+
+cellgate_status cg_call_bind(cg_call *call, cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+
+    if (!cg_binding_holds(call))
+        status = lay_out(call, error);
+    if (status != CELLGATE_OK)
+        return status;
     fill_states(call);
     return fill_inputs(call, error);
 }

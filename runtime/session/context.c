@@ -14,7 +14,8 @@ static bool context_allocate(cg_context *context, const cg_graph *graph)
     context->absent = calloc(values, sizeof *context->absent);
     context->memory = calloc(graph->state_count + 1, sizeof *context->memory);
     context->states = calloc(graph->node_count + 1, sizeof *context->states);
-    return context->buffers != NULL && context->shapes != NULL &&
+    return cg_binding_init(&context->binding, graph->model) &&
+           context->buffers != NULL && context->shapes != NULL &&
            context->absent != NULL && context->memory != NULL &&
            context->states != NULL;
 }
@@ -63,6 +64,7 @@ void cg_context_destroy(cg_context *context)
     cg_worker_destroy(context->worker);
     cg_context_drop_plans(context);
     cg_arena_finish(&context->arena);
+    cg_binding_finish(&context->binding);
     free(context->plans);
     free(context->buffers);
     free(context->shapes);

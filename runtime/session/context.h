@@ -9,6 +9,7 @@
 #define CELLGATE_RUNTIME_SESSION_CONTEXT_H
 
 #include "runtime/session/arena.h"
+#include "runtime/session/binding.h"
 #include "runtime/session/worker.h"
 
 /* Plans kept for one segment; the least recently used one goes. */
@@ -49,9 +50,10 @@ typedef struct cg_context {
     struct cg_context *next; /* in the list of idle ones */
     const cg_graph *graph;
     cg_arena arena;
-    void **buffers;          /* by value number, as cg_host_run() takes them */
-    cg_shape *shapes;        /* likewise */
-    bool *absent;            /* likewise: masks that the request lacks */
+    cg_binding binding; /* what is below up to `scratch_at` is laid out for */
+    void **buffers;     /* by value number, as cg_host_run() takes them */
+    cg_shape *shapes;   /* likewise */
+    bool *absent;       /* likewise: masks that the request lacks */
     cg_state_memory *memory; /* [graph->state_count] */
     size_t scratch_at; /* place in the arena of memory for one part at a time */
     cellgate_lstm_state *states; /* [node_count]: for one segment at a time */
@@ -75,15 +77,19 @@ void cg_context_drop_plans(cg_context *context);
 
 struct cg_placement;
 
+/* The smallest plan of the context that takes a run of this shape; NULL if it
+   has none. */
+cellgate_plan *cg_context_kept_plan(cg_context *context,
+                                    const cg_segment *segment, int64_t batch,
+                                    int64_t steps);
 /*
- * A plan of the context for a run of this shape: one it has, or a new one with
- * room up to the next powers of two. When the device is out of memory, idle
- * plans of the placement go and the exact shape is tried.
+ * A new one, with room up to the next powers of two. When the device is out of
+ * memory, idle plans of the placement go and the exact shape is tried.
  */
-cellgate_status cg_context_plan(cg_context *context,
-                                struct cg_placement *placement,
-                                const cg_segment *segment, int64_t batch,
-                                int64_t steps, cellgate_plan **plan,
-                                cellgate_error *error);
+cellgate_status cg_context_new_plan(cg_context *context,
+                                    struct cg_placement *placement,
+                                    const cg_segment *segment, int64_t batch,
+                                    int64_t steps, cellgate_plan **plan,
+                                    cellgate_error *error);
 
 #endif

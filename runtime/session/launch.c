@@ -7,7 +7,7 @@
 static void fly(void *argument)
 {
     cg_flight *flight = argument;
-    double start = cg_now(&cg_real_clock);
+    const double start = cg_now(&cg_real_clock);
 
     flight->status =
         flight->ops->run(flight->plan, &flight->run, &flight->error);
@@ -29,8 +29,7 @@ static void flight_init(cg_flight *flight, const cg_engine *engine,
     flight->has_breakdown = false;
     memset(&flight->breakdown, 0, sizeof flight->breakdown);
     flight->breakdown.struct_size = sizeof flight->breakdown;
-    memset(&flight->error, 0, sizeof flight->error);
-    flight->error.struct_size = sizeof flight->error;
+    cg_error_clear(&flight->error);
 }
 
 static cellgate_status hung(cg_call *call, const cg_segment *segment,
@@ -95,38 +94,78 @@ static void keep_lesson(cg_call *call, const cg_segment *segment,
                           (double)call->pin.fill, &lesson->shape);
 }
 
-/* Threads are taken for the run alone, not for the host's work around it. */
-cellgate_status cg_call_launch(cg_call *call, const cg_segment *segment,
-                               cellgate_error *error)
+/* ---- Before and after --------------------------------------------------- */
+
+static cellgate_status plan_new(cg_call *call, const cg_segment *segment,
+                                cellgate_plan **plan, cellgate_error *error)
 {
-    cg_context *context = call->context;
-    cg_device *device = segment->engine->device;
-    uint32_t threads = segment->variant.threads;
-    double start = cg_now(&cg_real_clock), begun;
-    cellgate_plan *plan;
-    bool ended = true;
-    cellgate_status status =
-        cg_context_plan(context, call->placement, segment, call->batch,
-                        cg_call_steps(call, segment), &plan, error);
+    cellgate_status status = cg_context_new_plan(
+        call->context, call->placement, segment, call->batch,
+        cg_call_steps(call, segment), plan, error);
 
     if (status == CELLGATE_DEVICE_LOST)
         cg_engine_failed(segment->engine, status,
                          "it was lost while a run was planned");
-    if (status != CELLGATE_OK) {
-        call->culprit = device;
-        return status;
-    }
-    flight_init(&context->flight, segment->engine, plan);
-    cg_device_threads_acquire(device, threads);
-    begun = cg_now(&cg_real_clock);
-    call->times.wait += begun - start;
-    if (segment->engine->staged)
-        ended = cg_worker_run(context->worker, fly, &context->flight,
-                              call->placement->watchdog);
-    else
+    if (status != CELLGATE_OK)
+        call->culprit = segment->engine->device;
+    return status;
+}
+
+/* A plan and the threads for it. Most often both are there, and no time need be
+   taken to see how long that took. */
+static cellgate_status get_ready(cg_call *call, const cg_segment *segment,
+                                 cellgate_plan **plan, cellgate_error *error)
+{
+    cg_device *device = segment->engine->device;
+    cellgate_status status = CELLGATE_OK;
+    double start;
+
+    *plan = cg_context_kept_plan(call->context, segment, call->batch,
+                                 cg_call_steps(call, segment));
+    if (*plan != NULL &&
+        cg_device_threads_try(device, segment->variant.threads))
+        return CELLGATE_OK;
+    start = cg_now(&cg_real_clock);
+    if (*plan == NULL)
+        status = plan_new(call, segment, plan, error);
+    if (status == CELLGATE_OK)
+        cg_device_threads_acquire(device, segment->variant.threads);
+    call->times.wait += cg_now(&cg_real_clock) - start;
+    return status;
+}
+
+/* On a worker, handing over and coming back are part of what it costs. */
+static bool make_run(cg_call *call, const cg_segment *segment)
+{
+    cg_context *context = call->context;
+    double start;
+
+    if (!segment->engine->staged) {
         fly(&context->flight);
-    cg_device_threads_release(device, threads);
-    if (ended)
-        keep_lesson(call, segment, cg_now(&cg_real_clock) - begun);
+        keep_lesson(call, segment, context->flight.seconds);
+        return true;
+    }
+    start = cg_now(&cg_real_clock);
+    if (!cg_worker_run(context->worker, fly, &context->flight,
+                       call->placement->watchdog))
+        return false;
+    keep_lesson(call, segment, cg_now(&cg_real_clock) - start);
+    return true;
+}
+
+/* Threads are taken for the run alone, not for the host's work around it. */
+cellgate_status cg_call_launch(cg_call *call, const cg_segment *segment,
+                               cellgate_error *error)
+{
+    cellgate_plan *plan;
+    bool ended;
+    cellgate_status status = get_ready(call, segment, &plan, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    flight_init(&call->context->flight, segment->engine, plan);
+    ended = make_run(call, segment);
+    cg_device_threads_release(segment->engine->device,
+                              segment->variant.threads);
     return ended ? landed(call, segment, error) : hung(call, segment, error);
 }

@@ -142,24 +142,37 @@ static cellgate_status set_for(cg_context *context, const cg_segment *segment,
     return CELLGATE_OK;
 }
 
-cellgate_status cg_context_plan(cg_context *context,
-                                struct cg_placement *placement,
-                                const cg_segment *segment, int64_t batch,
-                                int64_t steps, cellgate_plan **plan,
-                                cellgate_error *error)
+static cellgate_plan *touch(cg_context *context, cg_plan_entry *entry)
+{
+    entry->used = ++context->clock;
+    return entry->plan;
+}
+
+cellgate_plan *cg_context_kept_plan(cg_context *context,
+                                    const cg_segment *segment, int64_t batch,
+                                    int64_t steps)
+{
+    cg_plan_entry *entry = NULL;
+
+    if (segment->index < context->plan_count &&
+        context->plans[segment->index].count > 0)
+        entry = find(&context->plans[segment->index], batch, steps);
+    return entry != NULL ? touch(context, entry) : NULL;
+}
+
+cellgate_status cg_context_new_plan(cg_context *context,
+                                    struct cg_placement *placement,
+                                    const cg_segment *segment, int64_t batch,
+                                    int64_t steps, cellgate_plan **plan,
+                                    cellgate_error *error)
 {
     cg_plan_entry *entry;
     cg_plan_set *set = NULL;
     cellgate_status status = set_for(context, segment, &set, error);
 
-    if (status != CELLGATE_OK)
-        return status;
-    entry = find(set, batch, steps);
-    if (entry == NULL)
+    if (status == CELLGATE_OK)
         status = add(context, placement, set, batch, steps, &entry, error);
-    if (status != CELLGATE_OK)
-        return status;
-    entry->used = ++context->clock;
-    *plan = entry->plan;
-    return CELLGATE_OK;
+    if (status == CELLGATE_OK)
+        *plan = touch(context, entry);
+    return status;
 }

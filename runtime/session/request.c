@@ -14,18 +14,30 @@ static const void *element(const void *array, size_t index)
     return (const char *)array + index * size;
 }
 
+/* As cellgate_struct_copy() does; most are of the size that is known here. */
+static inline void read_struct(const void *from, void *to, size_t known)
+{
+    size_t size;
+
+    memcpy(&size, from, sizeof size);
+    if (size == known) {
+        memcpy(to, from, known);
+        return;
+    }
+    memcpy(to, &known, sizeof known);
+    cellgate_struct_copy(to, from);
+}
+
 void cg_request_input(const cellgate_request *request, size_t index,
                       cellgate_input *input)
 {
-    input->struct_size = sizeof *input;
-    cellgate_struct_copy(input, element(request->inputs, index));
+    read_struct(element(request->inputs, index), input, sizeof *input);
 }
 
 void cg_request_output(const cellgate_request *request, size_t index,
                        cellgate_tensor *output)
 {
-    output->struct_size = sizeof *output;
-    cellgate_struct_copy(output, element(request->outputs, index));
+    read_struct(element(request->outputs, index), output, sizeof *output);
 }
 
 /* ---- Inputs ------------------------------------------------------------ */

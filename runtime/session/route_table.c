@@ -42,7 +42,7 @@ static slot *slot_at(cg_route_table *table, uint64_t key, uint32_t try)
 
 static void read_pin(slot *from, cg_pin *pin)
 {
-    uint64_t words[WORDS] = { 0 };
+    uint64_t words[WORDS];
 
     for (size_t at = 0; at < WORDS; at++)
         words[at] = atomic_load_explicit(&from->pin[at], memory_order_relaxed);

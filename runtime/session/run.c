@@ -93,15 +93,47 @@ static cellgate_status tell(cellgate_error *error,
     return status;
 }
 
+/* Not all of it is cleared: its pin is large, and what is read of it was
+   decided before. */
+static void call_init(cg_call *call, const cellgate_session *session,
+                      const cellgate_request *request, size_t behind)
+{
+    cellgate_input first;
+
+    cg_request_input(request, 0, &first);
+    call->request = request;
+    call->graph = &session->graph;
+    call->stream = request->stream;
+    call->batch = first.tensor.shape[0];
+    call->behind = behind;
+    call->placement = NULL;
+    call->way = NULL;
+    call->culprit = NULL;
+    call->is_part = call->was_split = false;
+    call->lesson_count = 0;
+    call->partition = NULL;
+    call->context = NULL;
+    call->pin.way_count = 0;
+    call->pin.wrong = NULL;
+    call->pin.fill = 1;
+}
+
+static void fill_report(const cg_call *call, const cellgate_error *failure,
+                        double start, cellgate_report *report)
+{
+    cellgate_report filled = { .struct_size = sizeof filled };
+
+    cg_call_report(call, failure, cg_now(&cg_real_clock) - start, &filled);
+    cellgate_struct_copy(report, &filled);
+}
+
 cellgate_status cg_session_run(cellgate_session *session,
                                const cellgate_request *request, size_t behind,
                                cellgate_report *report, cellgate_error *error)
 {
-    cellgate_error failure = CELLGATE_ERROR_INIT;
-    cellgate_report filled = { .struct_size = sizeof filled };
-    double start = cg_now(&cg_real_clock);
+    cellgate_error failure;
+    double start = report != NULL ? cg_now(&cg_real_clock) : 0;
     cellgate_request read;
-    cellgate_input first;
     cg_call call;
     cellgate_status status = cg_process_check(error);
 
@@ -112,24 +144,16 @@ cellgate_status cg_session_run(cellgate_session *session,
     if (report != NULL && !cg_given_fillable(report))
         return cellgate_fail(error, CELLGATE_INVALID,
                              "the report's struct_size is not set");
-    memset(&call, 0, sizeof call);
-    cg_request_input(&read, 0, &first);
-    call.request = &read;
-    call.graph = &session->graph;
-    call.stream = read.stream;
-    call.batch = first.tensor.shape[0];
-    call.behind = behind;
+    call_init(&call, session, &read, behind);
     status = check_stream(session, &read, call.batch, error);
     if (status != CELLGATE_OK)
         return status;
+    cg_error_clear(&failure);
     status = cg_call_attempt(&call, session, &failure);
     if (status != CELLGATE_OK)
         return tell(error, &failure, status);
-    if (report != NULL) {
-        cg_call_report(&call, &failure, cg_now(&cg_real_clock) - start,
-                       &filled);
-        cellgate_struct_copy(report, &filled);
-    }
+    if (report != NULL)
+        fill_report(&call, &failure, start, report);
     return CELLGATE_OK;
 }
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Routing a request costs at most 2,000 instructions: a request of a session that
 # chooses by cost against one of a session whose device and variant are named.
-# Callgrind counts them, so how busy the machine is plays no part.
+# Callgrind counts them, so how busy the machine is plays no part. What any
+# request costs besides (checks, binding, the report) is printed too.
 set -eu
 command -v valgrind >/dev/null || {
   echo "valgrind is not installed"

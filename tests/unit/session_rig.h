@@ -107,13 +107,16 @@ void rig_request_finish(rig_request *request);
 void rig_request_lengths(rig_request *request, size_t input, uint64_t *random);
 /* Any pattern; now and then a row without a valid step. */
 void rig_request_mask(rig_request *request, size_t input, uint64_t *random);
+/* Other numbers in the same memory: the inputs, their lengths and masks. */
+void rig_request_refill(rig_request *request, int32_t vocabulary,
+                        uint64_t *random);
 /* Expects success; *report may be NULL. */
 void rig_run(cellgate_session *session, rig_request *request,
              cellgate_report *report);
 /* A copy of all outputs, one behind the other; the caller frees it. */
 float *rig_outputs(const rig_request *request, size_t *count);
-/* Expects the outputs within `tolerance` of the largest magnitude of each;
-   NaN where NaN is wanted. */
+/* Expects the outputs within `tolerance` of the largest magnitude of each, or
+   one rounding of a number near one; NaN where NaN is wanted. */
 void rig_expect(const rig_request *request, const float *wanted,
                 double tolerance);
 

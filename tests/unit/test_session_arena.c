@@ -16,12 +16,12 @@ static void two_passes_place_what_one_measured(void **state)
     char *a, *b, *c;
 
     (void)state;
-    cg_arena_start(&arena, true);
+    cg_arena_start(&arena);
     assert_null(cg_arena_take(&arena, 3, 4));
     assert_null(cg_arena_take(&arena, 0, 4));
     assert_null(cg_arena_take(&arena, 65, 1));
     assert_int_equal(cg_arena_reserve(&arena, NULL), CELLGATE_OK);
-    cg_arena_start(&arena, false);
+    cg_arena_start(&arena);
     a = cg_arena_take(&arena, 3, 4);
     b = cg_arena_take(&arena, 0, 4);
     c = cg_arena_take(&arena, 65, 1);
@@ -40,11 +40,11 @@ static void memory_is_kept_for_smaller_requests(void **state)
     char *base;
 
     (void)state;
-    cg_arena_start(&arena, true);
+    cg_arena_start(&arena);
     cg_arena_take(&arena, 1000, 4);
     assert_int_equal(cg_arena_reserve(&arena, NULL), CELLGATE_OK);
     base = arena.base;
-    cg_arena_start(&arena, true);
+    cg_arena_start(&arena);
     cg_arena_take(&arena, 10, 4);
     assert_int_equal(cg_arena_reserve(&arena, NULL), CELLGATE_OK);
     assert_ptr_equal(arena.base, base);
@@ -57,14 +57,14 @@ static void sizes_that_overflow_are_refused(void **state)
     cellgate_error error = CELLGATE_ERROR_INIT;
 
     (void)state;
-    cg_arena_start(&arena, true);
+    cg_arena_start(&arena);
     cg_arena_take(&arena, INT64_MAX, 4);
     cg_arena_take(&arena, 1, 4);
     assert_int_equal(cg_arena_reserve(&arena, &error), CELLGATE_NO_MEMORY);
-    cg_arena_start(&arena, true);
+    cg_arena_start(&arena);
     cg_arena_take(&arena, -1, 4);
     assert_int_equal(cg_arena_reserve(&arena, &error), CELLGATE_NO_MEMORY);
-    cg_arena_start(&arena, true);
+    cg_arena_start(&arena);
     for (int k = 0; k < 5; k++)
         cg_arena_take(&arena, INT64_MAX / 3, 1);
     assert_int_equal(cg_arena_reserve(&arena, &error), CELLGATE_NO_MEMORY);
@@ -100,7 +100,7 @@ static void pinned_release(cellgate_device *device, void *memory)
 
 static void reserve(cg_arena *arena, int64_t bytes)
 {
-    cg_arena_start(arena, true);
+    cg_arena_start(arena);
     cg_arena_take(arena, bytes, 1);
     assert_int_equal(cg_arena_reserve(arena, NULL), CELLGATE_OK);
     assert_non_null(arena->base);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/session/session.h"
 #include "tests/unit/session_rig.h"
 
 #define VOCABULARY 11
@@ -186,25 +187,46 @@ static void add_mask(rig_request *request, const cellgate_model *model,
         rig_request_mask(request, 0, random);
 }
 
+static void compare_request(cellgate_session *session,
+                            cellgate_session *reference, rig_request *request)
+{
+    float *wanted;
+    size_t count;
+
+    rig_run(reference, request, NULL);
+    wanted = rig_outputs(request, &count);
+    for (size_t at = 0; at < request->request.output_count; at++)
+        memset(request->outputs[at].data, 0x7f, 4); /* not what it was */
+    rig_run(session, request, NULL);
+    rig_expect(request, wanted, TOLERANCE);
+    free(wanted);
+}
+
+/* Other numbers in the same tensors are other numbers: the session may know the
+   tensors, and one on the host that has never seen them does not. */
+static void compare_refilled(cellgate_session *session, rig_request *request,
+                             uint64_t *random)
+{
+    cellgate_session *fresh =
+        rig_session(runtime, session->model, "host", NULL);
+
+    rig_request_refill(request, VOCABULARY, random);
+    compare_request(session, fresh, request);
+    cellgate_session_destroy(fresh);
+}
+
 static void compare(cellgate_session *session, cellgate_session *reference,
                     const cellgate_model *model, int kind, uint64_t *random)
 {
     int64_t batch = rig_between(random, 1, 6);
     int64_t steps = rig_between(random, 0, 9);
     rig_request request;
-    float *wanted;
-    size_t count;
 
     rig_request_init(&request, session, model, batch, steps, VOCABULARY,
                      random);
     add_mask(&request, model, kind, random);
-    rig_run(reference, &request, NULL);
-    wanted = rig_outputs(&request, &count);
-    for (size_t at = 0; at < request.request.output_count; at++)
-        memset(request.outputs[at].data, 0x7f, 4); /* not what it was */
-    rig_run(session, &request, NULL);
-    rig_expect(&request, wanted, TOLERANCE);
-    free(wanted);
+    compare_request(session, reference, &request);
+    compare_refilled(session, &request, random);
     rig_request_finish(&request);
 }
 
@@ -301,12 +323,47 @@ static void streams_carry_state(void **state)
     }
 }
 
+/* Through the same tensors, and perhaps in the memory of the one before it. */
+static void a_new_stream_begins_at_zeros(void **state)
+{
+    static const char *const devices[] = { "cpu", "card", "host" };
+    cellgate_model *model = random_model(3);
+
+    (void)state;
+    for (size_t at = 0; at < 3; at++) {
+        cellgate_session *session =
+            rig_session(runtime, model, devices[at], NULL);
+        uint64_t random = 5;
+        rig_request request;
+        float *wanted;
+        size_t count;
+
+        rig_request_init(&request, session, model, 2, 4, VOCABULARY, &random);
+        rig_run(session, &request, NULL);
+        wanted = rig_outputs(&request, &count);
+        for (int round = 0; round < 4; round++) {
+            assert_int_equal(cellgate_stream_create(
+                                 session, 2, &request.request.stream, NULL),
+                             CELLGATE_OK);
+            rig_run(session, &request, NULL);
+            rig_expect(&request, wanted, TOLERANCE);
+            rig_run(session, &request, NULL);
+            cellgate_stream_destroy(request.request.stream);
+        }
+        free(wanted);
+        rig_request_finish(&request);
+        cellgate_session_destroy(session);
+    }
+    cellgate_model_destroy(model);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(caller_device_agrees_with_host),
         cmocka_unit_test(worker_device_agrees_with_host),
         cmocka_unit_test(streams_carry_state),
+        cmocka_unit_test(a_new_stream_begins_at_zeros),
     };
 
     return cmocka_run_group_tests(tests, open_runtime, close_runtime);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "runtime/session/call.h"
+
+bool cg_binding_init(cg_binding *binding, const cellgate_model *model)
+{
+    binding->inputs = calloc(model->input_count + 1, sizeof *binding->inputs);
+    binding->outputs =
+        calloc(model->output_count + 1, sizeof *binding->outputs);
+    return binding->inputs != NULL && binding->outputs != NULL;
+}
+
+void cg_binding_finish(cg_binding *binding)
+{
+    free(binding->inputs);
+    free(binding->outputs);
+}
+
+/* The states of a stream lie in its memory in the order of the graph. */
+static const float *memory_of(const cg_call *call)
+{
+    return call->stream != NULL ? call->stream->memory : NULL;
+}
+
+/* Structs of an application that was built with another version of them are
+   never the same: they are laid out each time. */
+static bool same(const void *given, const void *kept, size_t count, size_t size)
+{
+    size_t each;
+
+    if (count == 0 || given == NULL)
+        return count == 0;
+    memcpy(&each, given, sizeof each);
+    return each == size && memcmp(given, kept, count * size) == 0;
+}
+
+bool cg_binding_holds(const cg_call *call)
+{
+    const cg_binding *binding = &call->context->binding;
+    const cellgate_request *request = call->request;
+
+    return binding->partition == call->partition &&
+           binding->stream == memory_of(call) &&
+           request->output_count == call->graph->model->output_count &&
+           same(request->inputs, binding->inputs, request->input_count,
+                sizeof *binding->inputs) &&
+           same(request->outputs, binding->outputs, request->output_count,
+                sizeof *binding->outputs);
+}
+
+void cg_binding_keep(const cg_call *call)
+{
+    cg_binding *binding = &call->context->binding;
+
+    binding->partition = call->partition;
+    binding->stream = memory_of(call);
+    for (size_t at = 0; at < call->request->input_count; at++)
+        cg_request_input(call->request, at, &binding->inputs[at]);
+    for (size_t at = 0; at < call->request->output_count; at++)
+        cg_request_output(call->request, at, &binding->outputs[at]);
+}
+
+void cg_binding_drop(cg_binding *binding)
+{
+    binding->partition = NULL;
+}
