@@ -42,8 +42,9 @@ static cellgate_status open_session(const bench_state *state,
                                     cellgate_session **session,
                                     cellgate_error *error)
 {
-    const cellgate_session_options options = { sizeof options, device,
-                                               variant };
+    const cellgate_session_options options = { .struct_size = sizeof options,
+                                               .device = device,
+                                               .variant = variant };
 
     return cellgate_session_create(state->runtime, state->model, &options,
                                    session, error);

@@ -42,8 +42,9 @@ static cellgate_status make_generator(generate_state *state,
                                       const generate_options *options,
                                       cellgate_error *error)
 {
-    const cellgate_session_options session = { sizeof session, options->device,
-                                               options->variant };
+    const cellgate_session_options session = { .struct_size = sizeof session,
+                                               .device = options->device,
+                                               .variant = options->variant };
     const cellgate_generator_options made = {
         .struct_size = sizeof made,
         .session = &session,

@@ -23,7 +23,7 @@ static json_t *candidates_json(const cellgate_explanation *explanation)
             array,
             json_pack(
                 "{s:i, s:s, s:s, s:s, s:i, s:b, s:s, s:o, s:o, s:i, s:f, "
-                "s:o, s:s, s:s}",
+                "s:o, s:s, s:s, s:f, s:f}",
                 "piece", (int)info.piece, "nodes", info.nodes, "device",
                 info.device, "variant", info.variant, "threads",
                 (int)info.threads, "chosen", (int)info.chosen, "estimate",
@@ -37,7 +37,8 @@ static json_t *candidates_json(const cellgate_explanation *explanation)
                 "samples", (int)info.samples, "wait", info.wait, "measured",
                 info.measured > 0 ? json_integer((json_int_t)info.measured)
                                   : json_null(),
-                "note", info.note, "excluded", info.excluded));
+                "note", info.note, "excluded", info.excluded, "opening",
+                info.opening, "preparing", info.preparing));
     return array;
 }
 
@@ -46,12 +47,16 @@ static json_t *decision_json(const char *path,
                              const cellgate_decision *decision)
 {
     return json_pack(
-        "{s:s, s:I, s:I, s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:i, s:o}", "model",
-        path, "batch", (json_int_t)decision->batch, "steps",
+        "{s:s, s:I, s:I, s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:o, s:i, "
+        "s:o}",
+        "model", path, "batch", (json_int_t)decision->batch, "steps",
         (json_int_t)decision->steps, "choice", decision->choice, "reason",
         decision->reason, "rival", decision->rival, "estimate",
         cellgate_estimate_name(decision->estimate), "seconds",
         decision->seconds, "error", decision->error, "ahead", decision->ahead,
+        "once", decision->once, "requests",
+        decision->expected_requests > 0 ? json_real(decision->expected_requests)
+                                        : json_null(),
         "host_parts", (int)decision->host_parts, "candidates",
         candidates_json(explanation));
 }
@@ -76,7 +81,7 @@ static void age_text(char *text, size_t size, int64_t measured)
 static void print_candidate(const cellgate_candidate_info *info, double least)
 {
     char cost[32] = "-", spread[16] = "-", samples[16] = "-", times[32] = "-";
-    char age[32] = "-", wait[48] = "";
+    char age[32] = "-", once[32] = "-", wait[48] = "";
 
     if (info->estimate != CELLGATE_ESTIMATE_NONE) {
         cli_time_text(cost, sizeof cost, info->seconds);
@@ -87,16 +92,18 @@ static void print_candidate(const cellgate_candidate_info *info, double least)
     }
     if (info->measured > 0)
         age_text(age, sizeof age, info->measured);
+    if (info->opening + info->preparing > 0)
+        cli_time_text(once, sizeof once, info->opening + info->preparing);
     if (info->wait > 0) {
         char text[32];
 
         cli_time_text(text, sizeof text, info->wait);
         snprintf(wait, sizeof wait, "busy for %s; ", text);
     }
-    printf("%c %-14s %-10s %9s %8s %7s %-12s %7s %6s  %s%s\n",
+    printf("%c %-14s %-10s %9s %8s %7s %-12s %7s %6s %9s  %s%s\n",
            info->chosen ? '*' : ' ', info->device,
            info->variant[0] != '\0' ? info->variant : "-", cost, times, spread,
-           cellgate_estimate_name(info->estimate), samples, age, wait,
+           cellgate_estimate_name(info->estimate), samples, age, once, wait,
            info->excluded);
     if (info->note[0] != '\0')
         printf("    not its fastest way: %s\n", info->note);
@@ -123,9 +130,9 @@ static void print_candidates(const cellgate_explanation *explanation)
     for (size_t i = 0;
          cellgate_explanation_get(explanation, i, &info) == CELLGATE_OK; i++) {
         if (info.piece != piece)
-            printf("\n%s\n  %-14s %-10s %9s %8s %7s %-12s %7s %6s  %s\n",
+            printf("\n%s\n  %-14s %-10s %9s %8s %7s %-12s %7s %6s %9s  %s\n",
                    info.nodes, "device", "variant", "cost", "x least", "error",
-                   "estimate", "samples", "age", "why not");
+                   "estimate", "samples", "age", "once", "why not");
         piece = info.piece;
         print_candidate(&info, least_of(explanation, piece));
     }
@@ -212,7 +219,8 @@ static int plan(const cli_shared *shared, const plan_options *options,
                 const char *path)
 {
     cellgate_session_options how = { .struct_size = sizeof how,
-                                     .device = options->device };
+                                     .device = options->device,
+                                     .expected_requests = options->requests };
     cellgate_error error = CELLGATE_ERROR_INIT;
     cellgate_runtime *runtime = NULL;
     cellgate_model *model = NULL;
@@ -246,6 +254,10 @@ static int plan_main(const cli_command *command, int argc, const char **argv)
           "share of the steps that lengths leave valid", "X" },
         { "device", 'd', POPT_ARG_STRING, &options.device, 0,
           "choose among this device's variants alone", "NAME" },
+        { "requests", '\0', POPT_ARG_DOUBLE, &options.requests, 0,
+          "as if a session were to serve so many: opening devices and laying "
+          "out weights counts (default: [scheduler] requests)",
+          "N" },
         { "grid", 'g', POPT_ARG_NONE, &options.grid, 0,
           "the crossover map: who is chosen at which shape", NULL },
         { "csv", '\0', POPT_ARG_STRING, &options.csv, 0,
@@ -260,6 +272,8 @@ static int plan_main(const cli_command *command, int argc, const char **argv)
 
     if (!cli_parse(command, argc, argv, table, 1, &shared, &arguments))
         exit_code = arguments.exit_code;
+    else if (!(options.requests >= 0))
+        exit_code = cli_report(CLI_USAGE, "--requests takes a number above 0");
     else if (!options.grid && (options.csv != NULL || options.picture != NULL))
         exit_code = cli_report(CLI_USAGE, "--csv and --picture take --grid");
     else

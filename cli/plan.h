@@ -8,7 +8,7 @@
 
 typedef struct plan_options {
     char *device, *batch, *steps, *csv, *picture;
-    double fill;
+    double fill, requests;
     int grid;
 } plan_options;
 

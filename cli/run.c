@@ -68,6 +68,9 @@ cellgate_status cli_run_place(run_state *state, const cli_shared *shared,
 
     session.device = options->device;
     session.variant = options->variant;
+    /* Of --batch nobody has counted the pieces yet. */
+    session.expected_requests =
+        options->batch > 0 ? 0 : (double)options->repeat;
     status = cli_open(shared, &state->runtime, error);
     if (status == CELLGATE_OK)
         status = cellgate_session_create(state->runtime, state->model, &session,

@@ -142,6 +142,10 @@ typedef struct cellgate_decision {
     int32_t estimate;    /* a cellgate_estimate, the worst of the parts' */
     uint32_t pieces;     /* that candidates are compared for */
     uint32_t host_parts; /* nodes that no device takes */
+    double expected_requests; /* that what is done once is spread over; 0: many,
+                                 so that it does not count */
+    double once; /* seconds to be spent once before the first request there, as
+                    far as they were measured: see a cellgate_candidate_info */
 } cellgate_decision;
 
 /* `decision->struct_size` must be set. */
@@ -168,6 +172,9 @@ typedef struct cellgate_candidate_info {
     int64_t measured;     /* when the nearest shape was measured, in seconds
                              since 1970; 0: not known */
     char note[160];       /* as in a cellgate_segment_info */
+    /* Seconds that opening the device and laying out the weights take; 0: that
+       is done already, or was not measured. */
+    double opening, preparing;
 } cellgate_candidate_info;
 
 /* `info->struct_size` must be set. END past the last one. */

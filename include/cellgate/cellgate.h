@@ -286,6 +286,13 @@ typedef struct cellgate_session_options {
     const char *device;
     /* Variant by name, for tests and measurements. NULL: the core chooses. */
     const char *variant;
+    /*
+     * How many requests the session is expected to serve: what is done once,
+     * opening a device and laying out weights, is weighed as the share of one,
+     * as far as it was measured. 0: as [scheduler] requests says, by default
+     * many, so that it does not count.
+     */
+    double expected_requests;
 } cellgate_session_options;
 
 /*

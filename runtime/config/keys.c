@@ -95,6 +95,10 @@ static const cg_key scheduler_keys[] = {
     { KEY("split", CELLGATE_KEY_BOOLEAN, "yes", NULL, 0, 0,
           "run a batch on two devices where that ends sooner"),
       CG_STORE_BOOLEAN, offsetof(cg_config, split), NULL },
+    { KEY("requests", CELLGATE_KEY_INTEGER, "0", NULL, 0, 1000000000,
+          "requests that a session is expected to serve, over which what is "
+          "done once is spread; 0 means many"),
+      CG_STORE_COUNT, offsetof(cg_config, requests), NULL },
 };
 
 static const char *check_file(const cg_value *value)

@@ -94,10 +94,11 @@ typedef struct cg_config {
     bool measured;     /* choose by what was measured */
     cg_aim objective;
     cg_arrivals regime;
-    uint32_t margin; /* percent */
-    bool learn;      /* from requests in service */
-    uint32_t shadow; /* percent */
-    bool split;      /* a batch over two devices */
+    uint32_t margin;   /* percent */
+    bool learn;        /* from requests in service */
+    uint32_t shadow;   /* percent */
+    bool split;        /* a batch over two devices */
+    uint32_t requests; /* that a session is expected to serve; 0: many */
 
     /* [calibration] */
     char *store; /* files; NULL: where they are by default */

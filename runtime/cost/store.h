@@ -59,6 +59,23 @@ typedef struct cg_cost_verdict {
     double worst; /* of |result - reference| / largest |reference| */
 } cg_cost_verdict;
 
+/*
+ * What is done once before the first run: laying out weights for a candidate
+ * and a structure; or opening a device, which is kept as a candidate without
+ * settings, variant and numeric, and as CG_OPENING for its structure.
+ */
+typedef struct cg_cost_once {
+    double seconds; /* measured; 0: it was not */
+    int64_t at;     /* when, in seconds since 1970; 0 stands for now */
+} cg_cost_once;
+#define CG_OPENING ""
+
+/* There was no memory for a run of that shape, nor is there for larger ones. */
+typedef struct cg_cost_limit {
+    int64_t batch, steps;
+    int64_t at; /* as above */
+} cg_cost_limit;
+
 typedef struct cg_cost_store cg_cost_store;
 
 /*
@@ -105,6 +122,33 @@ cellgate_status cg_cost_store_put_verdict(cg_cost_store *store,
                                           const char *structure,
                                           const cg_cost_verdict *verdict,
                                           cellgate_error *error);
+
+/* ---- store_facts.c ------------------------------------------------------ */
+
+/* *once is all zero where it was not measured. The last measurement counts. */
+cellgate_status cg_cost_store_once(cg_cost_store *store,
+                                   const cg_cost_candidate *candidate,
+                                   const char *structure, cg_cost_once *once,
+                                   cellgate_error *error);
+cellgate_status cg_cost_store_put_once(cg_cost_store *store,
+                                       const cg_cost_candidate *candidate,
+                                       const char *structure,
+                                       const cg_cost_once *once,
+                                       cellgate_error *error);
+/* The user's and the site's. malloc'ed, the caller frees *limits; none: NULL
+   and 0. A point that is put later lifts those at its shape and below. */
+cellgate_status cg_cost_store_limits(cg_cost_store *store,
+                                     const cg_cost_candidate *candidate,
+                                     const char *structure,
+                                     cg_cost_limit **limits, size_t *count,
+                                     cellgate_error *error);
+cellgate_status cg_cost_store_put_limit(cg_cost_store *store,
+                                        const cg_cost_candidate *candidate,
+                                        const char *structure,
+                                        const cg_cost_limit *limit,
+                                        cellgate_error *error);
+
+/* ---- store.c ------------------------------------------------------------ */
 
 /* Structures that a candidate has points for, one call each; stops at the
    first status that is not OK and returns it. The visitor must not use the

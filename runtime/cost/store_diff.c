@@ -33,8 +33,8 @@ static void write_stale(FILE *stream, const char *device,
 {
     const char *texts[CG_CANDIDATE_FIELDS];
 
-    fprintf(stream, "%s %s: %" PRId64 " rows unused: ", device, stored[4],
-            rows);
+    fprintf(stream, "%s%s%s: %" PRId64 " rows unused: ", device,
+            stored[4][0] != '\0' ? " " : "", stored[4], rows);
     if (closest == NULL) {
         fprintf(stream, "there is no such device or variant now\n");
         return;
@@ -71,6 +71,16 @@ static int64_t judge(sqlite3_stmt *row, const cg_cost_candidate *candidates,
     return rows;
 }
 
+#define DIFFERENCES(rows)                                                      \
+    "SELECT device, plugin, build, identity, settings, variant, numeric, "     \
+    "host, (SELECT count(*) FROM cost WHERE candidate = id)" rows              \
+    " FROM candidate ORDER BY id"
+
+static const char costs_alone[] = DIFFERENCES("");
+static const char all_rows[] =
+    DIFFERENCES(" + (SELECT count(*) FROM once WHERE candidate = id)"
+                " + (SELECT count(*) FROM limits WHERE candidate = id)");
+
 static cellgate_status diff_file(sqlite3 *file,
                                  const cg_cost_candidate *candidates,
                                  size_t count, FILE *stream, size_t *unused,
@@ -80,11 +90,8 @@ static cellgate_status diff_file(sqlite3 *file,
     int step = SQLITE_ERROR;
 
     if (sqlite3_prepare_v2(
-            file,
-            "SELECT device, plugin, build, identity, settings, variant, "
-            "numeric, host, (SELECT count(*) FROM cost WHERE candidate = id) "
-            "FROM candidate ORDER BY id",
-            -1, &rows, NULL) == SQLITE_OK)
+            file, cg_cost_store_has_facts(file) ? all_rows : costs_alone, -1,
+            &rows, NULL) == SQLITE_OK)
         while ((step = sqlite3_step(rows)) == SQLITE_ROW)
             *unused += (size_t)judge(rows, candidates, count, stream);
     sqlite3_finalize(rows);

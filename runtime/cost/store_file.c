@@ -15,7 +15,9 @@
 
 /* Kept in the file's header: who wrote it, and how its tables are laid out. */
 #define APPLICATION 0x43476163 /* "CGac" */
-#define LAYOUT 1
+/* 1 had no tables once and limits; a file of it is brought up to 2 when it is
+   opened to be written, and read as it is otherwise. */
+#define LAYOUT 2
 /* How long it waits for a writer, in milliseconds: whoever writes or opens a
    file, and whoever reads, which may be for a request. */
 #define PATIENCE 5000
@@ -39,7 +41,14 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS verdict (candidate INTEGER NOT NULL,"
     " structure INTEGER NOT NULL, correct INTEGER NOT NULL,"
     " worst REAL NOT NULL, at INTEGER NOT NULL,"
-    " PRIMARY KEY (candidate, structure)) WITHOUT ROWID;";
+    " PRIMARY KEY (candidate, structure)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS once (candidate INTEGER NOT NULL,"
+    " structure INTEGER NOT NULL, seconds REAL NOT NULL, at INTEGER NOT NULL,"
+    " PRIMARY KEY (candidate, structure)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS limits (candidate INTEGER NOT NULL,"
+    " structure INTEGER NOT NULL, batch INTEGER NOT NULL,"
+    " steps INTEGER NOT NULL, at INTEGER NOT NULL,"
+    " PRIMARY KEY (candidate, structure, batch, steps)) WITHOUT ROWID;";
 
 void cg_cost_store_add_note(cg_cost_store *store, const char *format, ...)
 {
@@ -92,6 +101,13 @@ static bool ask_number(sqlite3 *file, const char *question, int64_t *answer)
         *answer = sqlite3_column_int64(statement, 0);
     sqlite3_finalize(statement);
     return done;
+}
+
+bool cg_cost_store_has_facts(sqlite3 *file)
+{
+    int64_t layout;
+
+    return ask_number(file, "PRAGMA user_version", &layout) && layout >= 2;
 }
 
 static bool is_sound(sqlite3 *file)
@@ -250,6 +266,10 @@ static sqlite3 *accept(cg_cost_store *store, sqlite3 *file, const char *path,
     if (found == FRESH && sqlite3_db_readonly(file, "main") == 0 &&
         !make_tables(file))
         found = UNREADABLE;
+    /* Where that fails it is read as it is. */
+    if (found == USABLE && sqlite3_db_readonly(file, "main") == 0 &&
+        !cg_cost_store_has_facts(file))
+        (void)make_tables(file);
     if (found == USABLE || found == FRESH) {
         sqlite3_busy_timeout(file, READERS_PATIENCE);
         return file;

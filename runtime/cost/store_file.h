@@ -46,6 +46,10 @@ bool cg_cost_store_begin(sqlite3 *file);
 cellgate_status cg_cost_store_settle(sqlite3 *file, bool done,
                                      const char *doing, cellgate_error *error);
 
+/* Whether it has the tables once and limits: files of the first layout that
+   cannot be written lack them. */
+bool cg_cost_store_has_facts(sqlite3 *file);
+
 /* Fills *error from what SQLite says: NO_MEMORY, BUSY or IO. */
 cellgate_status cg_cost_store_fail(sqlite3 *file, const char *doing,
                                    cellgate_error *error);
@@ -56,6 +60,9 @@ cellgate_status cg_cost_store_fail(sqlite3 *file, const char *doing,
 #define CG_CANDIDATE_IS                                                        \
     "c.plugin = ?1 AND c.build = ?2 AND c.identity = ?3 AND c.settings = ?4 "  \
     "AND c.variant = ?5 AND c.numeric = ?6 AND c.host = ?7"
+/* The candidate and the structure of what is written, parameters 1 to 8. */
+#define CG_BOTH                                                                \
+    "FROM candidate c, structure s WHERE " CG_CANDIDATE_IS " AND s.text = ?8"
 
 /* With the candidate as parameters 1 to 7 and, unless NULL, the structure as
    the eighth; their texts have to outlive it. NULL: it failed. */
@@ -79,5 +86,17 @@ bool cg_cost_store_name_both(sqlite3 *file, const cg_cost_candidate *candidate,
 bool cg_cost_store_put_point(sqlite3 *file, const cg_cost_candidate *candidate,
                              const char *structure, cg_regime regime,
                              const cg_cost_point *point);
+
+/* ---- store_facts.c: within a transaction -------------------------------- */
+
+bool cg_cost_store_add_once(sqlite3 *file, const cg_cost_candidate *candidate,
+                            const char *structure, const cg_cost_once *once);
+bool cg_cost_store_add_limit(sqlite3 *file, const cg_cost_candidate *candidate,
+                             const char *structure, const cg_cost_limit *limit);
+/* A run at that shape shows that limits at it and below are none. */
+bool cg_cost_store_lift_limits(sqlite3 *file,
+                               const cg_cost_candidate *candidate,
+                               const char *structure,
+                               const cg_cost_shape *shape);
 
 #endif

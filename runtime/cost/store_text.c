@@ -9,11 +9,16 @@
 
 #include "runtime/cost/store_file.h"
 
-/* The first line, without its newline. */
+/* The first line, without its newline. What is done once and limits of memory
+   came with 2: rows with these words for a regime, whose other fields are as
+   those of a cost of one sample, or all 0. */
 static const char title[] =
-    "# cellgate calibration 1: device plugin build identity settings variant "
+    "# cellgate calibration 2: device plugin build identity settings variant "
     "numeric host structure regime batch steps fill median low high error "
     "count at";
+
+#define ONCE "once"
+#define LIMIT "no-memory"
 
 #define FIELDS 19
 #define TEXT_FIELDS 9 /* device, seven of the candidate, structure */
@@ -27,13 +32,32 @@ static const char select_all[] =
     "JOIN structure s ON s.id = cost.structure "
     "ORDER BY c.id, s.id, regime, batch, steps, fill";
 
+/* As rows of the same fields; a regime below 0 stands for its word. */
+#define WHOSE                                                                  \
+    "SELECT c.device, c.plugin, c.build, c.identity, c.settings, c.variant, "  \
+    "c.numeric, c.host, s.text, "
+#define IN(table)                                                              \
+    " FROM " table " f JOIN candidate c ON c.id = f.candidate "                \
+    "JOIN structure s ON s.id = f.structure ORDER BY c.id, s.id"
+
+static const char select_once[] =
+    WHOSE "-1, 1, 0, 1000, seconds, seconds, seconds, 0, 1, f.at" IN("once");
+static const char select_limits[] = WHOSE
+    "-2, batch, steps, 1000, 0, 0, 0, 0, 0, f.at" IN("limits") ", batch, steps";
+
+static const char *word_of(int regime)
+{
+    return regime == -1   ? ONCE
+           : regime == -2 ? LIMIT
+                          : cg_regime_name((cg_regime)regime);
+}
+
 /* Numbers with all of their digits, so that import gives the same bits. */
 static void write_row(sqlite3_stmt *row, FILE *stream)
 {
     for (int i = 0; i < TEXT_FIELDS; i++)
         fprintf(stream, "%s\t", cg_cost_store_text(row, i));
-    fprintf(stream, "%s\t%lld\t%lld\t%lld",
-            cg_regime_name((cg_regime)sqlite3_column_int(row, 9)),
+    fprintf(stream, "%s\t%lld\t%lld\t%lld", word_of(sqlite3_column_int(row, 9)),
             (long long)sqlite3_column_int64(row, 10),
             (long long)sqlite3_column_int64(row, 11),
             (long long)sqlite3_column_int64(row, 12));
@@ -43,18 +67,31 @@ static void write_row(sqlite3_stmt *row, FILE *stream)
             (long long)sqlite3_column_int64(row, 18));
 }
 
-static cellgate_status write_rows(sqlite3 *file, FILE *stream,
-                                  cellgate_error *error)
+static cellgate_status write_rows(sqlite3 *file, const char *select,
+                                  FILE *stream, cellgate_error *error)
 {
     sqlite3_stmt *rows = NULL;
     int step = SQLITE_ERROR;
 
-    if (sqlite3_prepare_v2(file, select_all, -1, &rows, NULL) == SQLITE_OK)
+    if (sqlite3_prepare_v2(file, select, -1, &rows, NULL) == SQLITE_OK)
         while ((step = sqlite3_step(rows)) == SQLITE_ROW)
             write_row(rows, stream);
     sqlite3_finalize(rows);
     return step == SQLITE_DONE ? CELLGATE_OK
                                : cg_cost_store_fail(file, "exporting", error);
+}
+
+static cellgate_status write_file(sqlite3 *file, FILE *stream,
+                                  cellgate_error *error)
+{
+    cellgate_status status = write_rows(file, select_all, stream, error);
+
+    if (status != CELLGATE_OK || !cg_cost_store_has_facts(file))
+        return status;
+    status = write_rows(file, select_once, stream, error);
+    return status == CELLGATE_OK
+               ? write_rows(file, select_limits, stream, error)
+               : status;
 }
 
 cellgate_status cg_cost_store_export(cg_cost_store *store, FILE *stream,
@@ -63,9 +100,9 @@ cellgate_status cg_cost_store_export(cg_cost_store *store, FILE *stream,
     cellgate_status status;
 
     fprintf(stream, "%s\n", title);
-    status = write_rows(store->user, stream, error);
+    status = write_file(store->user, stream, error);
     if (status == CELLGATE_OK && store->site != NULL)
-        status = write_rows(store->site, stream, error);
+        status = write_file(store->site, stream, error);
     if (status == CELLGATE_OK && (fflush(stream) != 0 || ferror(stream)))
         return cellgate_fail(error, CELLGATE_IO,
                              "the calibration cannot be written: %s",
@@ -75,11 +112,14 @@ cellgate_status cg_cost_store_export(cg_cost_store *store, FILE *stream,
 
 /* ---- In ----------------------------------------------------------------- */
 
+typedef enum row_kind { A_COST, DONE_ONCE, A_LIMIT } row_kind;
+
 typedef struct row {
+    row_kind kind;
     cg_cost_candidate candidate;
     const char *structure;
     cg_regime regime;
-    cg_cost_point point;
+    cg_cost_point point; /* of a limit the shape and the time alone */
 } row;
 
 /* Splits a line at its tabs, in place; the number of fields. */
@@ -115,6 +155,14 @@ static bool real(const char *text, double *number)
     return end != text && *end == '\0';
 }
 
+static bool read_limit(char *const fields[FIELDS], cg_cost_point *point)
+{
+    return whole(fields[10], &point->shape.batch) &&
+           whole(fields[11], &point->shape.steps) &&
+           whole(fields[18], &point->at) && point->shape.batch >= 1 &&
+           point->shape.steps >= 0 && point->at >= 0;
+}
+
 static bool read_numbers(char *const fields[FIELDS], cg_cost_point *point)
 {
     cg_summary *summary = &point->summary;
@@ -133,8 +181,13 @@ static bool read_numbers(char *const fields[FIELDS], cg_cost_point *point)
     return cg_cost_store_sane(point);
 }
 
-static bool read_regime(const char *text, cg_regime *regime)
+static bool read_kind(const char *text, row_kind *kind, cg_regime *regime)
 {
+    *kind = strcmp(text, ONCE) == 0    ? DONE_ONCE
+            : strcmp(text, LIMIT) == 0 ? A_LIMIT
+                                       : A_COST;
+    if (*kind != A_COST)
+        return true;
     for (int i = 0; i < CG_REGIMES; i++)
         if (strcmp(text, cg_regime_name((cg_regime)i)) == 0) {
             *regime = (cg_regime)i;
@@ -158,8 +211,10 @@ static bool read_row(char *line, row *to)
                                          .numeric = fields[6],
                                          .host = fields[7] };
     to->structure = fields[8];
-    return read_regime(fields[9], &to->regime) &&
-           read_numbers(fields, &to->point);
+    if (!read_kind(fields[9], &to->kind, &to->regime))
+        return false;
+    return to->kind == A_LIMIT ? read_limit(fields, &to->point)
+                               : read_numbers(fields, &to->point);
 }
 
 /* How many samples the file has at that shape already. */
@@ -186,13 +241,28 @@ static int64_t known_samples(sqlite3 *file, const row *of)
     return count;
 }
 
+static bool put_row(sqlite3 *file, const row *of)
+{
+    const cg_cost_once once = { of->point.summary.median, of->point.at };
+    const cg_cost_limit limit = { of->point.shape.batch, of->point.shape.steps,
+                                  of->point.at };
+
+    if (of->kind == DONE_ONCE)
+        return cg_cost_store_add_once(file, &of->candidate, of->structure,
+                                      &once);
+    if (of->kind == A_LIMIT)
+        return cg_cost_store_add_limit(file, &of->candidate, of->structure,
+                                       &limit);
+    return cg_cost_store_put_point(file, &of->candidate, of->structure,
+                                   of->regime, &of->point);
+}
+
 static bool take_row(sqlite3 *file, const row *of)
 {
-    if (known_samples(file, of) > of->point.summary.count)
+    if (of->kind == A_COST && known_samples(file, of) > of->point.summary.count)
         return true;
     return cg_cost_store_name_both(file, &of->candidate, of->structure) &&
-           cg_cost_store_put_point(file, &of->candidate, of->structure,
-                                   of->regime, &of->point);
+           put_row(file, of);
 }
 
 /* The lines after the first one. */
@@ -228,11 +298,13 @@ static cellgate_status take_rows(sqlite3 *file, FILE *stream, const char *name,
 static cellgate_status check_title(FILE *stream, const char *name,
                                    cellgate_error *error)
 {
-    const size_t version = strlen("# cellgate calibration 1:");
+    const size_t version = strlen("# cellgate calibration ");
     size_t room = 0;
     char *line = NULL;
     bool right = getline(&line, &room, stream) >= 0 &&
-                 strncmp(line, title, version) == 0;
+                 strncmp(line, title, version) == 0 &&
+                 (line[version] == '1' || line[version] == '2') &&
+                 line[version + 1] == ':';
 
     free(line);
     return right ? CELLGATE_OK

@@ -33,9 +33,6 @@ bool cg_cost_store_name_both(sqlite3 *file, const cg_cost_candidate *candidate,
     return cg_cost_store_finish(statement);
 }
 
-#define BOTH                                                                   \
-    "FROM candidate c, structure s WHERE " CG_CANDIDATE_IS " AND s.text = ?8"
-
 bool cg_cost_store_put_point(sqlite3 *file, const cg_cost_candidate *candidate,
                              const char *structure, cg_regime regime,
                              const cg_cost_point *point)
@@ -44,7 +41,7 @@ bool cg_cost_store_put_point(sqlite3 *file, const cg_cost_candidate *candidate,
     sqlite3_stmt *put = cg_cost_store_prepare(
         file,
         "INSERT OR REPLACE INTO cost SELECT c.id, s.id, ?9, ?10, ?11, ?12,"
-        " ?13, ?14, ?15, ?16, ?17, ?18 " BOTH,
+        " ?13, ?14, ?15, ?16, ?17, ?18 " CG_BOTH,
         candidate, structure);
 
     if (put == NULL || sqlite3_bind_int(put, 9, (int)regime) != SQLITE_OK ||
@@ -79,8 +76,8 @@ cellgate_status cg_cost_store_put(cg_cost_store *store,
     file = store->user;
     done = cg_cost_store_begin(file) &&
            cg_cost_store_name_both(file, candidate, structure) &&
-           cg_cost_store_put_point(file, candidate, structure, regime, point);
-
+           cg_cost_store_put_point(file, candidate, structure, regime, point) &&
+           cg_cost_store_lift_limits(file, candidate, structure, &point->shape);
     return cg_cost_store_settle(file, done, "keeping a cost", error);
 }
 
@@ -102,7 +99,7 @@ cellgate_status cg_cost_store_put_verdict(cg_cost_store *store,
         put = cg_cost_store_prepare(
             file,
             "INSERT OR REPLACE INTO verdict SELECT c.id, s.id, ?9,"
-            " ?10, ?11 " BOTH,
+            " ?10, ?11 " CG_BOTH,
             candidate, structure);
     done = put != NULL &&
            sqlite3_bind_int(put, 9, verdict->right) == SQLITE_OK &&

@@ -201,9 +201,11 @@ static cellgate_status open_first(cg_device *device, cg_opening **opening,
                                   cellgate_error *error)
 {
     cellgate_error failure = CELLGATE_ERROR_INIT;
+    const double start = cg_now(device->table->clock);
     cellgate_status status = open_device(device, opening, &failure);
 
     if (status == CELLGATE_OK) {
+        (*opening)->seconds = cg_now(device->table->clock) - start;
         (*opening)->epoch = 1;
         atomic_store(&device->opening, *opening);
         atomic_store_explicit(&device->epoch, 1, memory_order_release);

@@ -79,6 +79,8 @@ typedef struct cg_opening {
     const cellgate_plugin *ops;
     cellgate_device *handle;
     uint64_t epoch; /* which opening of the device, from 1 */
+    double seconds; /* that the first one took, its plugin's loading included;
+                       0 of later ones */
     atomic_size_t references;
     atomic_bool hung; /* a run of it did not come back */
 } cg_opening;
@@ -112,6 +114,11 @@ typedef struct cg_device_identity {
 cellgate_status cg_device_identify(cg_device *device,
                                    cg_device_identity *identity,
                                    cellgate_error *error);
+/* The same of one that may not be open, by its probe: without the settings,
+   which are "". NO_DEVICE: its plugin is not there. */
+cellgate_status cg_device_identify_probed(cg_device *device,
+                                          cg_device_identity *identity,
+                                          cellgate_error *error);
 
 /* ---- In service, and out of it ------------------------------------------ */
 

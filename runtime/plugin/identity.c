@@ -70,6 +70,14 @@ static void describe_host(void)
 
 /* ---- The device --------------------------------------------------------- */
 
+static void forget_opened(cg_device *device)
+{
+    for (int i = 0; i < 4; i++) {
+        free(device->identity[i]);
+        device->identity[i] = NULL;
+    }
+}
+
 static cellgate_status make_identity(cg_device *device, cellgate_error *error)
 {
     const cellgate_plugin *ops = device->ops;
@@ -93,7 +101,7 @@ static cellgate_status make_identity(cg_device *device, cellgate_error *error)
     for (int i = 0; i < 4; i++) {
         on_one_line(texts[i]);
         if (texts[i] == NULL) {
-            cg_device_forget_identity(device);
+            forget_opened(device);
             return cellgate_fail(error, CELLGATE_NO_MEMORY,
                                  "no memory for a device's identity");
         }
@@ -103,10 +111,38 @@ static cellgate_status make_identity(cg_device *device, cellgate_error *error)
 
 void cg_device_forget_identity(cg_device *device)
 {
-    for (int i = 0; i < 4; i++) {
-        free(device->identity[i]);
-        device->identity[i] = NULL;
-    }
+    forget_opened(device);
+    free(device->probed);
+    device->probed = NULL;
+}
+
+cellgate_status cg_device_identify_probed(cg_device *device,
+                                          cg_device_identity *identity,
+                                          cellgate_error *error)
+{
+    const cg_verdict *verdict =
+        device->found != NULL ? device->found->verdict : NULL;
+    const char *probed;
+
+    if (verdict == NULL)
+        return cellgate_fail(error, CELLGATE_NO_DEVICE, "it has no plugin");
+    (void)pthread_once(&host_once, describe_host);
+    pthread_mutex_lock(&device->open_mutex);
+    if (device->probed == NULL &&
+        asprintf(&device->probed, "%s %s", verdict->name, verdict->version) < 0)
+        device->probed = NULL;
+    on_one_line(device->probed);
+    probed = device->probed;
+    pthread_mutex_unlock(&device->open_mutex);
+    if (probed == NULL)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "no memory for a device's identity");
+    *identity = (cg_device_identity){ .plugin = probed,
+                                      .build = verdict->build,
+                                      .identity = device->description.identity,
+                                      .settings = "",
+                                      .host = host_text };
+    return CELLGATE_OK;
 }
 
 cellgate_status cg_device_identify(cg_device *device,

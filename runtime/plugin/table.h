@@ -66,6 +66,7 @@ struct cg_device {
                                       mutexes */
     _Atomic uint64_t epoch;
     char *identity[4]; /* identity.c: plugin, build, identity, settings */
+    char *probed; /* the plugin, as its verdict says; NULL: not asked yet */
 };
 
 struct cg_device_table {

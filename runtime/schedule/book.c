@@ -238,10 +238,9 @@ static cellgate_status no_file(const cg_cost_book *book, cellgate_error *why)
                          "([calibration] store names one)");
 }
 
-/* What came of putting something into the store that is in the page now. */
-static cellgate_status settle(cg_cost_book *book, cg_page *page,
-                              cellgate_status status, cellgate_error *why,
-                              cellgate_error *error)
+cellgate_status cg_book_settle(cg_cost_book *book, cg_page *page,
+                               cellgate_status status, cellgate_error *why,
+                               cellgate_error *error)
 {
     cg_book_tell_notes(book);
     if (status == CELLGATE_OK && cg_cost_store_keeps(book->store))
@@ -272,6 +271,7 @@ static cg_page *hold_point(cg_cost_book *book,
         book->lenders++;
     if (cg_page_set_point(page, regime, point, error) != CELLGATE_OK)
         return NULL;
+    cg_page_lift_limits(page, &point->shape);
     atomic_fetch_add(&book->generation, 1);
     return page;
 }
@@ -292,7 +292,7 @@ cellgate_status cg_cost_book_put(cg_cost_book *book,
     if (page != NULL) {
         status = cg_cost_store_put(book->store, candidate, structure, regime,
                                    &dated, &why);
-        status = settle(book, page, status, &why, error);
+        status = cg_book_settle(book, page, status, &why, error);
     }
     pthread_mutex_unlock(&book->mutex);
     return status;
@@ -332,7 +332,7 @@ cellgate_status cg_cost_book_put_verdict(cg_cost_book *book,
         atomic_fetch_add(&book->generation, 1);
         status = cg_cost_store_put_verdict(book->store, candidate, structure,
                                            verdict, &why);
-        status = settle(book, page, status, &why, error);
+        status = cg_book_settle(book, page, status, &why, error);
     }
     pthread_mutex_unlock(&book->mutex);
     return status;

@@ -88,6 +88,33 @@ bool cg_cost_book_knows(cg_cost_book *book, const char *identity);
    is to be tried again: decisions made before may not hold. */
 uint64_t cg_cost_book_generation(cg_cost_book *book);
 
+/* ---- book_facts.c ------------------------------------------------------- */
+
+/* What is done once, as cg_cost_store_once(); NO_MEMORY only. */
+cellgate_status cg_cost_book_once(cg_cost_book *book,
+                                  const cg_cost_candidate *candidate,
+                                  const char *structure, cg_cost_once *once,
+                                  cellgate_error *error);
+/* As cg_cost_book_put(). */
+cellgate_status cg_cost_book_put_once(cg_cost_book *book,
+                                      const cg_cost_candidate *candidate,
+                                      const char *structure,
+                                      const cg_cost_once *once,
+                                      cellgate_error *error);
+/* Whether there was no memory for a shape when it was last tried: *limit is
+   the smallest batch with that; NO_MEMORY only. */
+cellgate_status cg_cost_book_limit(cg_cost_book *book,
+                                   const cg_cost_candidate *candidate,
+                                   const char *structure,
+                                   const cg_cost_shape *shape, bool *limited,
+                                   cg_cost_limit *limit, cellgate_error *error);
+/* As cg_cost_book_put(). */
+cellgate_status cg_cost_book_put_limit(cg_cost_book *book,
+                                       const cg_cost_candidate *candidate,
+                                       const char *structure,
+                                       const cg_cost_limit *limit,
+                                       cellgate_error *error);
+
 /* ---- book_traffic.c: what comes in service ------------------------------ */
 
 /* Shapes that are remembered, of all structures together. */

@@ -24,6 +24,7 @@ static void free_page(cg_page *page)
         cg_surface_destroy(page->sides[regime].surface);
         free(page->sides[regime].points);
     }
+    free(page->limits);
     free(page->key);
     free(page);
 }
@@ -78,6 +79,56 @@ const cg_surface *cg_page_surface(cg_page_side *side)
     return side->surface;
 }
 
+static bool within(const cg_cost_limit *limit, const cg_cost_shape *shape)
+{
+    return limit->batch <= shape->batch && limit->steps <= shape->steps;
+}
+
+void cg_page_lift_limits(cg_page *page, const cg_cost_shape *shape)
+{
+    size_t left = 0;
+
+    for (size_t at = 0; at < page->limit_count; at++)
+        if (!within(&page->limits[at], shape))
+            page->limits[left++] = page->limits[at];
+    page->limit_count = left;
+}
+
+static bool is_void(const cg_page *page, const cg_cost_limit *limit)
+{
+    for (int regime = 0; regime < CG_REGIMES; regime++) {
+        const cg_page_side *side = &page->sides[regime];
+
+        for (size_t at = 0; at < side->count; at++)
+            if (within(limit, &side->points[at].shape) &&
+                side->points[at].at > limit->at)
+                return true;
+    }
+    return false;
+}
+
+cellgate_status cg_page_add_limit(cg_page *page, const cg_cost_limit *limit,
+                                  cellgate_error *error)
+{
+    cg_cost_limit *grown;
+
+    for (size_t at = 0; at < page->limit_count; at++)
+        if (page->limits[at].batch == limit->batch &&
+            page->limits[at].steps == limit->steps) {
+            if (page->limits[at].at < limit->at)
+                page->limits[at].at = limit->at;
+            return CELLGATE_OK;
+        }
+    if (is_void(page, limit))
+        return CELLGATE_OK;
+    grown = realloc(page->limits, (page->limit_count + 1) * sizeof *grown);
+    if (grown == NULL)
+        return no_memory(error);
+    page->limits = grown;
+    grown[page->limit_count++] = *limit;
+    return CELLGATE_OK;
+}
+
 cellgate_status cg_page_set_point(cg_page *page, cg_regime regime,
                                   const cg_cost_point *point,
                                   cellgate_error *error)
@@ -114,6 +165,29 @@ static cellgate_status merge(cg_page *page, cg_regime regime,
     return status;
 }
 
+/* After the points. What is in the page already is newer. */
+static cellgate_status read_facts(cg_cost_book *book,
+                                  const cg_cost_candidate *candidate,
+                                  const char *structure, cg_page *page,
+                                  cellgate_error *error)
+{
+    cg_cost_limit *limits = NULL;
+    cg_cost_once once = { 0, 0 };
+    size_t count = 0;
+    cellgate_status status =
+        cg_cost_store_once(book->store, candidate, structure, &once, error);
+
+    if (status == CELLGATE_OK)
+        status = cg_cost_store_limits(book->store, candidate, structure,
+                                      &limits, &count, error);
+    for (size_t at = 0; status == CELLGATE_OK && at < count; at++)
+        status = cg_page_add_limit(page, &limits[at], error);
+    free(limits);
+    if (status == CELLGATE_OK && page->once.seconds == 0)
+        page->once = once;
+    return status;
+}
+
 static cellgate_status read_page(cg_cost_book *book,
                                  const cg_cost_candidate *candidate,
                                  const char *structure, cg_page *page,
@@ -135,6 +209,8 @@ static cellgate_status read_page(cg_cost_book *book,
             status = merge(page, (cg_regime)regime, points, count, error);
         free(points);
     }
+    if (status == CELLGATE_OK)
+        status = read_facts(book, candidate, structure, page, error);
     if (status == CELLGATE_OK && !page->verdict.checked)
         page->verdict = verdict;
     page->read = status == CELLGATE_OK;

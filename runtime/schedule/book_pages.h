@@ -33,6 +33,9 @@ typedef struct cg_page {
     bool unkept; /* it has what the store could not keep */
     cg_page_side sides[CG_REGIMES];
     cg_cost_verdict verdict;
+    cg_cost_once once;
+    cg_cost_limit *limits;
+    size_t limit_count;
 } cg_page;
 
 #define CG_BOOK_SLOTS 256
@@ -73,6 +76,12 @@ cg_page *cg_book_open_page(cg_cost_book *book,
 cellgate_status cg_page_set_point(cg_page *page, cg_regime regime,
                                   const cg_cost_point *point,
                                   cellgate_error *error);
+/* Adds a limit; one that a newer measurement of that shape or a larger one
+   speaks against is left out. */
+cellgate_status cg_page_add_limit(cg_page *page, const cg_cost_limit *limit,
+                                  cellgate_error *error);
+/* A run of that shape has shown them to be none. */
+void cg_page_lift_limits(cg_page *page, const cg_cost_shape *shape);
 /* NULL: there are no points, or no memory. */
 const cg_surface *cg_page_surface(cg_page_side *side);
 /* Whether the store may be read now, and that it could not be. */
@@ -95,5 +104,9 @@ cellgate_status cg_book_borrow(cg_cost_book *book,
 
 /* book.c: passes on what the store has noted since the last time. */
 void cg_book_tell_notes(cg_cost_book *book);
+/* What came of putting something into the store that is in the page now. */
+cellgate_status cg_book_settle(cg_cost_book *book, cg_page *page,
+                               cellgate_status status, cellgate_error *why,
+                               cellgate_error *error);
 
 #endif

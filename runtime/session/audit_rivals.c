@@ -85,8 +85,9 @@ cellgate_status cg_audit_session(const cellgate_session *like,
                                  .book = like->book,
                                  .loads = like->loads,
                                  .readmission = like->readmission };
-    const cellgate_session_options options = { sizeof options, device,
-                                               variant };
+    const cellgate_session_options options = { .struct_size = sizeof options,
+                                               .device = device,
+                                               .variant = variant };
     cellgate_status status = cellgate_session_create(&runtime, like->model,
                                                      &options, session, error);
 

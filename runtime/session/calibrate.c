@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/cost/clock.h"
+#include "runtime/session/once.h"
 #include "runtime/session/piece_survey.h"
 
 #define GAP 20e-3 /* seconds before each run of the spaced regime */
@@ -68,6 +69,31 @@ static cellgate_status measure_pieces(const cg_piece_survey *how,
     return status;
 }
 
+/* How long opening took, of what this process has opened. */
+static cellgate_status keep_openings(cellgate_session *session,
+                                     cellgate_error *unkept,
+                                     cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+
+    pthread_mutex_lock(&session->mutex);
+    for (size_t at = 0; status == CELLGATE_OK && at < session->candidate_count;
+         at++) {
+        cellgate_error cause = CELLGATE_ERROR_INIT;
+
+        status =
+            cg_once_keep_opening(session, &session->candidates[at], &cause);
+        if (status == CELLGATE_IO || status == CELLGATE_BUSY) {
+            *unkept = cause;
+            status = CELLGATE_OK;
+        } else if (status != CELLGATE_OK) {
+            (void)cellgate_fail(error, status, "%s", cause.text);
+        }
+    }
+    pthread_mutex_unlock(&session->mutex);
+    return status;
+}
+
 static cellgate_status
 measure_all(cellgate_session *session, const cellgate_calibration *options,
             const cg_piece_list *list, cellgate_calibration_result *result,
@@ -86,6 +112,8 @@ measure_all(cellgate_session *session, const cellgate_calibration *options,
         how.displacer = &displacer;
         status = cg_displacer_init(&displacer, error);
     }
+    if (status == CELLGATE_OK)
+        status = keep_openings(session, unkept, error);
     if (status == CELLGATE_OK)
         status = measure_pieces(&how, list, unkept, error);
     cg_displacer_finish(&displacer);

@@ -164,6 +164,7 @@ cellgate_status cg_session_open(cellgate_session *session,
     cg_engine *engine;
     cellgate_status status;
 
+    candidate->used = true;
     if (candidate->device == NULL ||
         (candidate->opened && !is_stale(candidate)))
         return CELLGATE_OK;
@@ -180,21 +181,30 @@ cellgate_status cg_session_open(cellgate_session *session,
     return CELLGATE_OK;
 }
 
-static void open_choice(cellgate_session *session, cg_candidate *candidate)
+static bool is_usable(const cg_candidate *candidate)
+{
+    return candidate->device != NULL &&
+           cg_device_usable(candidate->device, NULL) == CELLGATE_OK;
+}
+
+void cg_session_open_choice(cellgate_session *session, cg_candidate *candidate)
 {
     cellgate_error cause = CELLGATE_ERROR_INIT;
 
-    if (cg_session_open(session, candidate, &cause) != CELLGATE_OK)
+    if (is_usable(candidate) &&
+        cg_session_open(session, candidate, &cause) != CELLGATE_OK)
         cg_log_line(cg_device_table_log(session->table), CELLGATE_LOG_WARNING,
                     "device '%s' is not among the choices: %s",
                     cg_candidate_name(candidate), cause.text);
 }
 
-static bool may_open(const cg_candidate *candidate)
+bool cg_candidate_measured(const cellgate_session *session,
+                           const cg_candidate *candidate)
 {
-    return candidate->device != NULL &&
-           (!candidate->opened || is_stale(candidate)) &&
-           cg_device_usable(candidate->device, NULL) == CELLGATE_OK;
+    return is_usable(candidate) &&
+           cg_cost_book_knows(
+               session->book,
+               cg_device_description_get(candidate->device)->identity);
 }
 
 bool cg_session_open_measured(cellgate_session *session)
@@ -205,14 +215,9 @@ bool cg_session_open_measured(cellgate_session *session)
     for (size_t at = 0; at < session->candidate_count; at++) {
         cg_candidate *candidate = &session->candidates[at];
 
-        if (candidate->device == NULL ||
-            cg_device_usable(candidate->device, NULL) != CELLGATE_OK ||
-            !cg_cost_book_knows(
-                session->book,
-                cg_device_description_get(candidate->device)->identity))
+        if (!cg_candidate_measured(session, candidate))
             continue;
-        if (may_open(candidate))
-            open_choice(session, candidate);
+        cg_session_open_choice(session, candidate);
         any = true;
     }
     return any;
@@ -220,9 +225,16 @@ bool cg_session_open_measured(cellgate_session *session)
 
 void cg_session_open_all(cellgate_session *session)
 {
-    for (size_t at = 0; at < session->candidate_count; at++)
-        if (may_open(&session->candidates[at]))
-            open_choice(session, &session->candidates[at]);
+    for (size_t at = 0; at < session->candidate_count; at++) {
+        cg_candidate *candidate = &session->candidates[at];
+        const bool used = candidate->opened
+                              ? candidate->used
+                              : candidate->device != NULL &&
+                                    cg_device_epoch(candidate->device) > 0;
+
+        cg_session_open_choice(session, candidate);
+        candidate->used = used;
+    }
 }
 
 void cg_session_keep_retired(cellgate_session *session, cg_placement *placement)

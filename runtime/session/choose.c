@@ -15,6 +15,7 @@ typedef struct best {
     double seconds, variance;
     cg_segment *segment; /* the first piece */
     cg_cost cost;
+    double once;
     double rival; /* score of the best other candidate for that piece */
     const cg_segment *other; /* that one */
 } best;
@@ -40,6 +41,7 @@ static void compare(const cg_costing *costing, const cg_option *option,
                               pow(option->cost.seconds * option->cost.error, 2),
                           .segment = segment,
                           .cost = option->cost,
+                          .once = option->once,
                           .rival = same ? so_far->score : HUGE_VAL,
                           .other = same ? so_far->segment : NULL };
     else if (same && score < so_far->rival) {
@@ -87,7 +89,7 @@ static cellgate_status try_piece(cg_costing *costing, const size_t *nodes,
          at++) {
         const cg_candidate *candidate = &session->candidates[at];
 
-        if (cg_candidate_ready(candidate) &&
+        if (cg_candidate_ready(candidate) && !candidate->left_out &&
             (costing->only == NULL || costing->only == candidate->engine))
             status = cg_offers_visit(&session->pool, candidate->engine, nodes,
                                      count, try_offer, &with, error);
@@ -143,6 +145,7 @@ static void add_to_route(cg_costing *costing, const best *first)
         route->cost.seconds > 0 ? route->cost.error * route->cost.seconds : 0;
 
     route->measured = true;
+    route->once += (float)first->once;
     route->cost.error = hypot(error, seconds * first->cost.error);
     route->cost.seconds += seconds;
     route->cost.error /= route->cost.seconds;

@@ -36,6 +36,7 @@ cellgate_status cg_engine_create(cg_device *device, cg_opening *opening,
     made->ops = opening->ops;
     made->handle = opening->handle;
     made->epoch = opening->epoch;
+    made->opened_in = opening->seconds;
     made->flags = about->flags;
     made->staged = (about->flags & CELLGATE_DEVICE_ON_CALLER) == 0;
     made->queue_depth = about->queue_depth > 0 ? about->queue_depth : 1;

@@ -22,6 +22,7 @@ typedef struct cg_engine {
     const cellgate_plugin *ops;
     cellgate_device *handle;
     uint64_t epoch;       /* which opening of the device */
+    double opened_in;     /* seconds; 0: not measured */
     uint32_t flags;       /* of its description */
     uint32_t queue_depth; /* plans worth running at once; at least 1 */
     bool staged;          /* runs go through worker threads and own memory */

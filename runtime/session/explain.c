@@ -5,12 +5,14 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "runtime/given.h"
 #include "runtime/session/explain_shapes.h"
 #include "runtime/session/explanation.h"
 #include "runtime/session/offers.h"
+#include "runtime/session/once.h"
 #include "runtime/session/pieces.h"
 #include "runtime/session/split.h"
 
@@ -20,7 +22,8 @@ typedef struct explaining {
     cellgate_explanation *made;
     cg_costing costing;
     uint32_t piece;
-    const char *nodes; /* of the piece */
+    const char *nodes;             /* of the piece */
+    const cg_candidate *candidate; /* whose offers are visited */
 } explaining;
 
 static cellgate_status no_memory(cellgate_error *error)
@@ -57,6 +60,22 @@ static double wait_for(const cg_offer *offer)
 
 /* ---- Candidates --------------------------------------------------------- */
 
+static cellgate_status set_once(const explaining *of, const cg_offer *offer,
+                                cellgate_candidate_info *info,
+                                cellgate_error *error)
+{
+    cg_cost_candidate candidate;
+    cellgate_status status =
+        cg_once_opening(of->session, of->candidate, &info->opening, error);
+
+    if (status == CELLGATE_OK && offer->segment != NULL)
+        status = cg_segment_candidate(offer->segment, &candidate, error);
+    if (status == CELLGATE_OK && offer->segment != NULL)
+        status = cg_once_preparing(of->session, offer->segment, &candidate,
+                                   &info->preparing, error);
+    return status;
+}
+
 static cellgate_status explain_offer(void *context, const cg_offer *offer,
                                      cellgate_error *error)
 {
@@ -82,7 +101,7 @@ static cellgate_status explain_offer(void *context, const cg_offer *offer,
     added->info.wait = wait_for(offer);
     snprintf(added->info.note, sizeof added->info.note, "%s", offer->note);
     set_cost(added, &option.cost);
-    return CELLGATE_OK;
+    return set_once(of, offer, &added->info, error);
 }
 
 static cellgate_status add_refusal(explaining *of,
@@ -110,6 +129,7 @@ static cellgate_status explain_device(explaining *of,
     if (!candidate->opened)
         return add_refusal(of, candidate,
                            "it cannot be opened; the log says why", error);
+    of->candidate = candidate;
     return cg_offers_visit(&of->session->pool, candidate->engine, piece->nodes,
                            piece->count, explain_offer, of, error);
 }
@@ -219,6 +239,74 @@ static cellgate_status tell_choice(explaining *of, const cg_partition *cut,
     return status;
 }
 
+static const cg_candidate *candidate_of(const cellgate_session *session,
+                                        const cg_engine *engine)
+{
+    const cg_candidate *at = session->candidates;
+
+    while (at->engine != engine)
+        at++;
+    return at;
+}
+
+/* What the choice's devices take to be opened and its weights to be laid out.
+ */
+static cellgate_status tell_once(explaining *of, const cg_cut *cut,
+                                 cellgate_error *error)
+{
+    cellgate_decision *decision = &of->made->decision;
+    cellgate_status status = CELLGATE_OK;
+    cg_cost_candidate candidate;
+    double seconds;
+
+    for (size_t at = 0; status == CELLGATE_OK && at < cut->engine_count; at++) {
+        status = cg_once_opening(of->session,
+                                 candidate_of(of->session, cut->engines[at]),
+                                 &seconds, error);
+        decision->once += status == CELLGATE_OK ? seconds : 0;
+    }
+    for (size_t at = 0; status == CELLGATE_OK && at < cut->partition.count;
+         at++) {
+        const cg_segment *segment = cut->partition.parts[at].segment;
+
+        if (segment == NULL)
+            continue;
+        status = cg_segment_candidate(segment, &candidate, error);
+        if (status == CELLGATE_OK)
+            status = cg_once_preparing(of->session, segment, &candidate,
+                                       &seconds, error);
+        decision->once += status == CELLGATE_OK ? seconds : 0;
+    }
+    return status;
+}
+
+/* Those whose devices would not even be opened. */
+static cellgate_status tell_left_out(explaining *of, const cg_pin *pin,
+                                     cellgate_error *error)
+{
+    cellgate_explanation *made = of->made;
+    cellgate_status status = CELLGATE_OK;
+    const double requests = of->costing.policy.expected_requests;
+
+    for (size_t at = 0; status == CELLGATE_OK && at < made->count; at++) {
+        cg_explanation_line *line = &made->lines[at];
+        char why[200];
+
+        if (line->excluded[0] != '\0' || line->segment == NULL ||
+            !candidate_of(of->session, line->segment->engine)->left_out)
+            continue;
+        snprintf(
+            why, sizeof why,
+            "opening its device takes %lld us, and what is open answers "
+            "%lld requests in %lld us",
+            (long long)(line->info.opening * 1e6 + 0.5),
+            (long long)(requests + 0.5),
+            (long long)((double)pin->ways[0].seconds * requests * 1e6 + 0.5));
+        status = cg_explanation_exclude(line, why, error);
+    }
+    return status;
+}
+
 static void tell_route(cellgate_explanation *made, const cg_route *route)
 {
     cellgate_decision *decision = &made->decision;
@@ -258,6 +346,10 @@ static cellgate_status tell_pin(explaining *of, const cg_pin *pin,
         tell_choice(of, &pin->ways[0].cut->partition, error);
 
     tell_route(made, &pin->route);
+    if (status == CELLGATE_OK)
+        status = tell_once(of, pin->ways[0].cut, error);
+    if (status == CELLGATE_OK)
+        status = tell_left_out(of, pin, error);
     if (status != CELLGATE_OK || pin->split.other == 0)
         return status;
     made->decision.seconds = (double)pin->split.seconds;
@@ -284,8 +376,8 @@ static cellgate_status tell_decision(explaining *of, bool masked,
         return status;
     if (session->router == NULL)
         return tell_placed(of, first, masked, error);
-    status = cg_pin_decide(&of->costing, cg_router_cuts(session->router),
-                           masked, NULL, &pin, error);
+    status = cg_once_decide(&of->costing, cg_router_cuts(session->router),
+                            masked, NULL, &pin, error);
     if (status != CELLGATE_OK)
         return status;
     return pin.way_count > 0 ? tell_pin(of, &pin, error)
@@ -377,7 +469,11 @@ cellgate_status cellgate_explain(cellgate_session *session,
         return no_memory(error);
     of.costing.session = session;
     of.costing.fill = read.fill;
+    of.costing.asks = true;
     cg_route_settings(session, &of.costing.regime, &of.costing.policy);
+    if (cg_once_counts(&of.costing.policy))
+        of.made->decision.expected_requests =
+            of.costing.policy.expected_requests;
     status = explain(&of, &read, error);
     if (status == CELLGATE_OK)
         *explanation = of.made;

@@ -61,6 +61,19 @@ cellgate_status cg_explanation_add(cellgate_explanation *explanation,
                          "no memory to explain a decision");
 }
 
+cellgate_status cg_explanation_exclude(cg_explanation_line *line,
+                                       const char *why, cellgate_error *error)
+{
+    char *text = strdup(why);
+
+    if (text == NULL)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "no memory to explain a decision");
+    free(line->excluded);
+    line->info.excluded = line->excluded = text;
+    return CELLGATE_OK;
+}
+
 void cellgate_explanation_destroy(cellgate_explanation *explanation)
 {
     if (explanation == NULL)

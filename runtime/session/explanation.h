@@ -19,6 +19,10 @@ struct cellgate_explanation {
     size_t count;
 };
 
+/* Says why a line that was added is not considered; NO_MEMORY. */
+cellgate_status cg_explanation_exclude(cg_explanation_line *line,
+                                       const char *why, cellgate_error *error);
+
 /*
  * Adds a line of a piece, whose texts are copied, without costs. *added is
  * valid until the next one.

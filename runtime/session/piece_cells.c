@@ -157,8 +157,28 @@ cellgate_status cg_piece_survey_read_known(cg_piece_survey *of,
     return status;
 }
 
-void cg_piece_survey_too_large(cg_piece_survey *of, size_t at, size_t cell,
-                               const char *why)
+/* Where the request's memory on the host ends depends on what else runs: only
+   what the device said is kept. */
+static cellgate_status keep_limit(cg_piece_survey *of,
+                                  const cg_segment *segment,
+                                  const cg_cost_shape *shape,
+                                  cellgate_error *error)
+{
+    const cg_cost_limit limit = { shape->batch, shape->steps, 0 };
+    cellgate_error cause = CELLGATE_ERROR_INIT;
+    cg_cost_candidate candidate;
+    cellgate_status status = cg_segment_candidate(segment, &candidate, &cause);
+
+    if (status == CELLGATE_OK)
+        status = cg_cost_book_put_limit(of->session->book, &candidate,
+                                        segment->structure, &limit, &cause);
+    return cg_piece_survey_settle(of, status, &cause, error);
+}
+
+cellgate_status cg_piece_survey_too_large(cg_piece_survey *of, size_t at,
+                                          size_t cell,
+                                          const cellgate_error *why,
+                                          cellgate_error *error)
 {
     const cg_segment *segment = of->piece->segments[at];
     const cg_cost_shape *shape = &of->cells[cell];
@@ -172,7 +192,10 @@ void cg_piece_survey_too_large(cg_piece_survey *of, size_t at, size_t cell,
                 "%s",
                 cg_device_name(segment->engine->device), segment->variant.name,
                 segment->names, (long long)shape->batch,
-                (long long)shape->steps, why);
+                (long long)shape->steps, why->text);
+    return why->status == CELLGATE_DEVICE_MEMORY
+               ? keep_limit(of, segment, shape, error)
+               : CELLGATE_OK;
 }
 
 /* ---- What comes next ---------------------------------------------------- */

@@ -2,6 +2,7 @@
 /* Whether the candidates of a piece compute what the host ops do. */
 #include "config.h"
 
+#include "runtime/session/once.h"
 #include "runtime/session/piece_survey.h"
 #include "runtime/session/trial.h"
 
@@ -89,6 +90,28 @@ static cellgate_status look(cg_piece_survey *of, size_t at,
     return cg_piece_survey_settle(of, status, &cause, error);
 }
 
+/* Lays out its weights where it is not known how long that takes, or it was
+   done just now. What cannot be laid out will say so when it is measured. */
+static cellgate_status prepare(cg_piece_survey *of, size_t at,
+                               const cg_cost_candidate *candidate,
+                               cellgate_error *error)
+{
+    cg_segment *segment = of->piece->segments[at];
+    cg_cost_once known = { 0, 0 };
+    cellgate_error cause = CELLGATE_ERROR_INIT;
+    cellgate_status status = cg_cost_book_once(
+        of->session->book, candidate, segment->structure, &known, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    if (known.seconds == 0 &&
+        cg_segment_pool_prepare(&of->session->pool, segment, &cause) !=
+            CELLGATE_OK)
+        return CELLGATE_OK;
+    status = cg_once_keep_preparing(of->session, segment, &cause);
+    return cg_piece_survey_settle(of, status, &cause, error);
+}
+
 cellgate_status cg_piece_survey_check(cg_piece_survey *of, size_t at,
                                       cellgate_error *error)
 {
@@ -100,7 +123,9 @@ cellgate_status cg_piece_survey_check(cg_piece_survey *of, size_t at,
     if (status == CELLGATE_OK)
         status = cg_cost_book_verdict(of->session->book, &candidate,
                                       segment->structure, &verdict, error);
-    if (status != CELLGATE_OK || (verdict.checked && verdict.right))
-        return status;
-    return look(of, at, &candidate, error);
+    if (status == CELLGATE_OK && !(verdict.checked && verdict.right))
+        status = look(of, at, &candidate, error);
+    return status == CELLGATE_OK && !of->excluded[at]
+               ? prepare(of, at, &candidate, error)
+               : status;
 }

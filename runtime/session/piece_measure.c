@@ -52,26 +52,30 @@ static bool is_memory(cellgate_status status)
     return status == CELLGATE_DEVICE_MEMORY || status == CELLGATE_NO_MEMORY;
 }
 
-static void give_up(cg_piece_survey *of, size_t at, size_t cell,
-                    cellgate_status status, const char *why)
+static cellgate_status give_up(cg_piece_survey *of, size_t at, size_t cell,
+                               const cellgate_error *why, cellgate_error *error)
 {
+    const cellgate_status status = (cellgate_status)why->status;
+
     if (status == CELLGATE_UNSUPPORTED)
-        return;
-    if (is_memory(status)) {
-        cg_piece_survey_too_large(of, at, cell, why);
-        return;
-    }
+        return CELLGATE_OK;
+    if (is_memory(status))
+        return cg_piece_survey_too_large(of, at, cell, why, error);
     of->result->failed++;
-    cg_piece_survey_exclude(of, at, why);
+    cg_piece_survey_exclude(of, at, why->text);
+    return CELLGATE_OK;
 }
 
 /* Of those that are pending, as many as there is memory for at once. */
-static void make_trials(cg_piece_survey *of, size_t cell, group *in)
+static cellgate_status make_trials(cg_piece_survey *of, size_t cell, group *in,
+                                   cellgate_error *error)
 {
     const cg_cost_shape *shape = &of->cells[cell];
+    cellgate_status ended = CELLGATE_OK;
 
     in->count = 0;
-    for (size_t at = 0; at < of->piece->segment_count; at++) {
+    for (size_t at = 0; ended == CELLGATE_OK && at < of->piece->segment_count;
+         at++) {
         cellgate_error cause = CELLGATE_ERROR_INIT;
         cellgate_status status;
 
@@ -87,8 +91,9 @@ static void make_trials(cg_piece_survey *of, size_t cell, group *in)
         if (status == CELLGATE_OK)
             in->which[in->count++] = at;
         else
-            give_up(of, at, cell, status, cause.text);
+            ended = give_up(of, at, cell, &cause, error);
     }
+    return ended;
 }
 
 /* ---- Times -------------------------------------------------------------- */
@@ -149,8 +154,10 @@ static cellgate_status keep(cg_piece_survey *of, size_t at, size_t cell,
     cellgate_status status;
 
     if (measured->status != CELLGATE_OK) {
-        give_up(of, at, cell, measured->status, measured->error.text);
-        return CELLGATE_OK;
+        cellgate_error why = measured->error;
+
+        why.status = measured->status;
+        return give_up(of, at, cell, &why, error);
     }
     of->result->samples += measured->summary.count;
     if (measured->summary.count == 0 ||
@@ -191,11 +198,12 @@ cellgate_status cg_piece_survey_measure(cg_piece_survey *of, size_t cell,
         in.pending[at] =
             !of->excluded[at] && of->able[at * of->cell_count + cell];
     while (status == CELLGATE_OK && !of->stopped) {
-        make_trials(of, cell, &in);
-        if (in.count == 0)
+        status = make_trials(of, cell, &in, error);
+        if (status == CELLGATE_OK && in.count == 0)
             break;
-        measured = true;
-        status = time_trials(of, cell, &in, error);
+        measured = measured || in.count > 0;
+        if (status == CELLGATE_OK)
+            status = time_trials(of, cell, &in, error);
         for (size_t at = 0; at < in.count; at++)
             cg_trial_destroy(in.trials[at]);
     }

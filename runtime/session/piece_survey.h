@@ -80,9 +80,12 @@ cellgate_status cg_piece_survey_read_surface(cg_piece_survey *of, size_t at,
 /* Whether the candidate is offered at that shape. */
 bool cg_piece_survey_takes(const cg_piece_survey *of, size_t at,
                            const cg_cost_shape *cell);
-/* The candidate has no memory for that cell, nor for larger ones. */
-void cg_piece_survey_too_large(cg_piece_survey *of, size_t at, size_t cell,
-                               const char *why);
+/* The candidate has no memory for that cell, nor for larger ones: where it is
+   the device's memory, requests will not go there either. */
+cellgate_status cg_piece_survey_too_large(cg_piece_survey *of, size_t at,
+                                          size_t cell,
+                                          const cellgate_error *why,
+                                          cellgate_error *error);
 /* The cell to measure next; SIZE_MAX: none that is worth it. */
 cellgate_status cg_piece_survey_next(const cg_piece_survey *of, size_t *cell,
                                      cellgate_error *error);

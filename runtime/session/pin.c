@@ -75,6 +75,7 @@ static void add_segment(const weighing *all, const cg_segment *segment,
     cost->error = hypot(cost->error * before, known->cost.error * seconds) /
                   (before + seconds);
     cost->seconds += seconds;
+    option->once += known->once;
     if (cost->kind == CG_COST_NONE || known->cost.kind < cost->kind)
         cost->kind = known->cost.kind;
     if (seconds > of->longest_seconds) {
@@ -167,7 +168,7 @@ static cellgate_status cut_for_each(weighing *all, cellgate_error *error)
          at++) {
         const cg_candidate *candidate = &session->candidates[at];
 
-        if (!cg_candidate_ready(candidate))
+        if (!cg_candidate_ready(candidate) || candidate->left_out)
             continue;
         status = cut_within(all, candidate->engine, 0, error);
         if (status == CELLGATE_OK && !candidate->engine->staged &&
@@ -215,6 +216,7 @@ static void tell_kept(const weighing *all, const cg_decision *decision,
 {
     route->kept = true;
     route->cost = all->of[decision->chosen].cost;
+    route->once = (float)all->options[decision->chosen].once;
     route->rival = all->of[decision->rival].longest;
     route->ahead = decision->ahead;
 }
@@ -232,6 +234,7 @@ static void decide(weighing *all, const cg_pin *before, cg_pin *pin)
     if (decision.chosen == CG_NO_OPTION)
         return;
     pin->route = all->costing->route;
+    pin->route.requests = (float)all->costing->policy.expected_requests;
     if (decision.because == CG_BECAUSE_KEPT)
         tell_kept(all, &decision, &pin->route);
     order(all, decision.chosen, pin);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/cost/clock.h"
 #include "runtime/session/pool.h"
 
 void cg_segment_pool_init(cg_segment_pool *pool, const cg_graph *graph)
@@ -118,14 +119,19 @@ static cellgate_status prepare(const cg_segment_pool *pool, cg_segment *segment,
     const cg_segment *other = with_weights(pool, segment);
     cellgate_status status;
 
+    const double start = cg_now(&cg_real_clock);
+
     if (other != NULL) {
         segment->weights = other->weights;
+        segment->prepared_in = other->prepared_in;
         return CELLGATE_OK;
     }
     status =
         engine->ops->prepare(engine->handle, &segment->chain,
                              segment->variant.pack, &segment->weights, error);
     segment->owns_weights = status == CELLGATE_OK;
+    if (status == CELLGATE_OK)
+        segment->prepared_in = cg_now(&cg_real_clock) - start;
     return status;
 }
 
@@ -143,6 +149,18 @@ cellgate_status cg_segment_pool_prepare(cg_segment_pool *pool,
     pthread_mutex_unlock(&pool->mutex);
     cg_engine_let_go(segment->engine);
     return status;
+}
+
+bool cg_segment_pool_prepared(cg_segment_pool *pool, const cg_segment *segment,
+                              double *seconds)
+{
+    const cg_segment *of;
+
+    pthread_mutex_lock(&pool->mutex);
+    of = segment->weights != NULL ? segment : with_weights(pool, segment);
+    *seconds = of != NULL ? of->prepared_in : 0;
+    pthread_mutex_unlock(&pool->mutex);
+    return of != NULL;
 }
 
 void cg_segment_pool_drop(cg_segment_pool *pool, const cg_engine *engine)

@@ -50,6 +50,11 @@ cellgate_status cg_segment_pool_prepare(cg_segment_pool *pool,
                                         cg_segment *segment,
                                         cellgate_error *error);
 
+/* Whether its weights are laid out, or are those of another segment that are;
+ *seconds: what that took, 0 where it was not. */
+bool cg_segment_pool_prepared(cg_segment_pool *pool, const cg_segment *segment,
+                              double *seconds);
+
 /* Frees the weights of an engine that is retired, and held by nobody. */
 void cg_segment_pool_drop(cg_segment_pool *pool, const cg_engine *engine);
 

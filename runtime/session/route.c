@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/session/call.h"
+#include "runtime/session/once.h"
 #include "runtime/session/route_table.h"
 #include "runtime/session/session.h"
 
@@ -22,6 +23,7 @@ void cg_route_settings(const cellgate_session *session, cg_regime *regime,
 
     cg_policy_init(policy);
     policy->margin = config->margin / 100.0;
+    policy->expected_requests = session->expected;
     policy->objective =
         config->objective == CG_AIM_THROUGHPUT ? CG_THROUGHPUT : CG_LATENCY;
     *regime =
@@ -37,6 +39,13 @@ void cg_route_text(const cg_route *route, char *text, size_t size)
     snprintf(text, size, "measured: %lld us predicted (%s, %u samples)",
              (long long)(route->cost.seconds * 1e6 + 0.5),
              cg_cost_kind_name(route->cost.kind), route->cost.samples);
+    if (route->once > 0) {
+        used = strlen(text);
+        snprintf(text + used, size - used,
+                 ", and %lld us once for %lld requests",
+                 (long long)((double)route->once * 1e6 + 0.5),
+                 (long long)((double)route->requests + 0.5));
+    }
     used = strlen(text);
     if (rival == NULL || !(route->ahead > 0))
         return;
@@ -204,10 +213,10 @@ static cellgate_status decide(cg_router *router, cellgate_session *session,
                              "no memory to route a request");
     memset(pin, 0, sizeof *pin);
     status = cg_request_shapes(call->request, &session->graph, shapes, error);
-    if (status == CELLGATE_OK && cg_session_open_measured(session))
-        status =
-            cg_pin_decide(&costing, &router->cuts,
-                          cg_request_masked(call->request), before, pin, error);
+    if (status == CELLGATE_OK)
+        status = cg_once_decide(&costing, &router->cuts,
+                                cg_request_masked(call->request), before, pin,
+                                error);
     if (status == CELLGATE_OK && pin->way_count == 0)
         status = check_first(&costing, call, pin, error);
     free(shapes);

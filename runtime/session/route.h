@@ -19,11 +19,14 @@
 
 /* Why the best way, for reports. */
 typedef struct cg_route {
-    bool measured; /* else the first usable device's */
-    bool kept;     /* it was pinned, and what is better is so by too little */
-    cg_cost cost;  /* predicted, of all segments together */
-    double ahead;  /* of the best other candidate for the longest segment;
-                      0: there is none, or it is not measured */
+    bool measured;  /* else the first usable device's */
+    bool kept;      /* it was pinned, and what is better is so by too little */
+    cg_cost cost;   /* predicted, of all segments together */
+    float once;     /* seconds that are to be spent once before, where these
+                       count: weights to be laid out */
+    float requests; /* that they are spread over */
+    double ahead;   /* of the best other candidate for the longest segment;
+                       0: there is none, or it is not measured */
     const cg_segment *rival; /* that one */
 } cg_route;
 
@@ -130,6 +133,7 @@ typedef struct cg_costing {
     double fill;
     cg_regime regime;
     cg_policy policy;
+    bool asks; /* nothing is to be run: cg_once_decide() */
     /* Where others may do as well: only this device, and only variants of so
        many threads. NULL, 0: any. */
     const cg_engine *only;

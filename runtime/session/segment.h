@@ -38,6 +38,8 @@ typedef struct cg_segment {
     cellgate_variant variant;
     cellgate_weights *weights;
     bool owns_weights; /* else they are another segment's of the pool */
+    /* That laying them out took, here or for that segment; 0: not measured. */
+    double prepared_in;
     const cg_engine *engine;
 } cg_segment;
 

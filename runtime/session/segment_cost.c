@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/session/numeric.h"
+#include "runtime/session/once.h"
 #include "runtime/session/route.h"
 #include "runtime/session/session.h"
 
@@ -53,6 +54,30 @@ static double share_of(const cg_segment *segment)
            fmax(cg_device_thread_budget(engine->device), 1);
 }
 
+/* Whether the device takes the shape and had the memory for it. */
+static cellgate_status look_at_shape(const cg_costing *costing,
+                                     const cg_segment *segment,
+                                     const cg_cost_candidate *candidate,
+                                     const cg_cost_shape *shape,
+                                     cellgate_error *refusal)
+{
+    const cellgate_shape wanted = { sizeof wanted, shape->batch, shape->steps };
+    bool limited = false;
+    cg_cost_limit limit;
+    cellgate_status status = cg_cost_book_limit(
+        costing->session->book, candidate, segment->structure, shape, &limited,
+        &limit, refusal);
+
+    if (status != CELLGATE_OK)
+        return status;
+    if (limited)
+        return cellgate_fail(refusal, CELLGATE_DEVICE_MEMORY,
+                             "it had no memory for batch %lld, steps %lld when "
+                             "it was calibrated",
+                             (long long)limit.batch, (long long)limit.steps);
+    return cg_segment_fits(segment, &wanted, refusal);
+}
+
 cellgate_status cg_segment_option(const cg_costing *costing,
                                   const cg_segment *segment, cg_option *option,
                                   cellgate_error *refusal,
@@ -62,7 +87,6 @@ cellgate_status cg_segment_option(const cg_costing *costing,
     cg_cost_verdict verdict;
     cg_cost_candidate candidate;
     cg_cost_shape shape;
-    cellgate_shape wanted = { .struct_size = sizeof wanted };
     cellgate_status status = cg_segment_candidate(segment, &candidate, error);
 
     memset(option, 0, sizeof *option);
@@ -77,13 +101,15 @@ cellgate_status cg_segment_option(const cg_costing *costing,
                                  costing->regime, &shape, &option->cost, error);
     if (status != CELLGATE_OK)
         return status;
-    wanted.batch = shape.batch;
-    wanted.steps = shape.steps;
     if (verdict.checked && !verdict.right)
         option->excluded = "its results are wrong";
-    else if (cg_segment_fits(segment, &wanted, refusal) != CELLGATE_OK)
+    else if (look_at_shape(costing, segment, &candidate, &shape, refusal) !=
+             CELLGATE_OK)
         option->excluded = refusal->text;
-    return CELLGATE_OK;
+    return cg_once_counts(&costing->policy)
+               ? cg_once_preparing(costing->session, segment, &candidate,
+                                   &option->once, error)
+               : CELLGATE_OK;
 }
 
 /* ---- Once for a request ------------------------------------------------- */
@@ -128,7 +154,8 @@ cellgate_status cg_segment_option_once(const cg_costing *costing,
         return status;
     if (option->excluded != NULL)
         option->excluded = "";
-    if (memo != NULL && refusal.status == CELLGATE_UNSUPPORTED)
+    if (memo != NULL && (refusal.status == CELLGATE_UNSUPPORTED ||
+                         refusal.status == CELLGATE_DEVICE_MEMORY))
         memo->refused = true;
     if (memo == NULL)
         return CELLGATE_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "runtime/given.h"
@@ -24,6 +25,11 @@ static cellgate_status read_options(const cellgate_session_options *options,
                              "not know",
                              options->struct_size);
     cellgate_struct_copy(read, options);
+    if (!(read->expected_requests >= 0))
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "a session expects %g requests; give a number "
+                             "above 0, or 0 for what the configuration says",
+                             read->expected_requests);
     return CELLGATE_OK;
 }
 
@@ -47,6 +53,14 @@ static cellgate_status start_routing(cellgate_session *session,
     return cg_router_create(session, &session->router, error);
 }
 
+static double expected_of(const cellgate_session_options *options,
+                          const cg_config *config)
+{
+    if (options->expected_requests > 0)
+        return options->expected_requests;
+    return config->requests > 0 ? config->requests : HUGE_VAL;
+}
+
 static cellgate_status session_init(cellgate_session *session,
                                     const cellgate_runtime *runtime,
                                     const cellgate_model *model,
@@ -66,6 +80,7 @@ static cellgate_status session_init(cellgate_session *session,
     session->model = cg_model_reference(model);
     session->fallback = config->fallback;
     session->watchdog = config->watchdog;
+    session->expected = expected_of(options, config);
     if (options->variant != NULL) {
         session->variant = strdup(options->variant);
         if (session->variant == NULL)

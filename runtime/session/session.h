@@ -23,6 +23,8 @@ typedef struct cg_candidate {
     cg_device *device; /* NULL: the host ops */
     cg_engine *engine; /* NULL before it was `opened` */
     bool opened;
+    bool used;     /* not for looking at it alone, as explaining does */
+    bool left_out; /* of the decision that is being made: once.c */
     /*
      * A cellgate_status, set once for each opening of the device, or CG_UNTRIED
      * before. OK: `placement` is there. Else why there is none, in `failure`.
@@ -56,6 +58,7 @@ struct cellgate_session {
     char *variant; /* asked for by name, or NULL */
     cg_fallback fallback;
     double watchdog;
+    double expected;          /* requests; infinite: many */
     bool named;               /* the application named the device */
     pthread_mutex_t mutex;    /* of making placements */
     cg_candidate *candidates; /* in the order in which they are tried */
@@ -69,8 +72,8 @@ struct cellgate_session {
     cg_learner *learner; /* with a router */
     bool learns;         /* what it is told changes what is known */
     cg_shadow shadow;
-    cg_lessons lessons;  /* to be written when the session ends */
-    double handoff;      /* cg_session_handoff(); 0: not measured yet */
+    cg_lessons lessons; /* to be written when the session ends */
+    double handoff;     /* cg_session_handoff(); 0: not measured yet */
     cg_readmission *readmission;
     cg_queue *queue;        /* NULL: nothing was submitted yet */
     cg_router *router;      /* NULL: every request goes to the primary one */
@@ -107,7 +110,13 @@ cellgate_status cg_session_open(cellgate_session *session,
  * held.
  */
 bool cg_session_open_measured(cellgate_session *session);
-/* Opens every usable device of the session; as above. */
+/* Whether anything of a device that may be used was measured. */
+bool cg_candidate_measured(const cellgate_session *session,
+                           const cg_candidate *candidate);
+/* Opens a candidate's device if it may be used and is not open; a failure is
+   logged. The session's mutex is held. */
+void cg_session_open_choice(cellgate_session *session, cg_candidate *candidate);
+/* Opens every usable device of the session, for a look; as above. */
 void cg_session_open_all(cellgate_session *session);
 /*
  * The placement of candidate `index`, made on first need, and again when its
@@ -141,8 +150,8 @@ cellgate_status cg_session_handoff(cellgate_session *session, double *seconds,
 
 /* ---- learn.c ------------------------------------------------------------- */
 
-/* A segment takes so long at a shape: what was measured is corrected, where that
-   differs by more than the margin and the noise. */
+/* A segment takes so long at a shape: what was measured is corrected, where
+   that differs by more than the margin and the noise. */
 void cg_session_correct(cellgate_session *session, const cg_segment *segment,
                         const cg_cost_shape *shape, const cg_summary *seen);
 /* Writes what was learned into the store. */

@@ -28,7 +28,8 @@ static bool share_a_resource(const cg_cut *a, const cg_cut *b)
 static cellgate_status cost_of(const cg_costing *costing, const cg_cut *cut,
                                double *seconds, cellgate_error *error)
 {
-    const cg_policy latency = { CG_LATENCY, 1, 0 };
+    const cg_policy latency = { CG_LATENCY, costing->policy.expected_requests,
+                                0 };
     cellgate_status status = CELLGATE_OK;
 
     *seconds = 0;

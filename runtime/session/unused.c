@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/session/once.h"
 #include "runtime/session/pieces.h"
 
 static cellgate_status no_memory(cellgate_error *error)
@@ -12,15 +13,17 @@ static cellgate_status no_memory(cellgate_error *error)
                          "no memory to compare what was measured");
 }
 
-/* Who all segments of the pieces are; the caller frees the list. Their texts
+/* Who all segments of the pieces are, and the openings of the devices; the
+   caller frees the list. Their texts
    are the devices' and the segments'. */
-static cellgate_status list_candidates(const cg_piece_list *list,
+static cellgate_status list_candidates(const cellgate_session *session,
+                                       const cg_piece_list *list,
                                        cg_cost_candidate **candidates,
                                        size_t *count, cellgate_error *error)
 {
     cellgate_status status = CELLGATE_OK;
     cg_cost_candidate *made;
-    size_t most = 0, made_count = 0;
+    size_t most = session->candidate_count, made_count = 0;
 
     for (size_t at = 0; at < list->count; at++)
         most += list->pieces[at].segment_count;
@@ -32,6 +35,11 @@ static cellgate_status list_candidates(const cg_piece_list *list,
              status == CELLGATE_OK && k < list->pieces[at].segment_count; k++)
             status = cg_segment_candidate(list->pieces[at].segments[k],
                                           &made[made_count++], error);
+    for (size_t at = 0; status == CELLGATE_OK && at < session->candidate_count;
+         at++)
+        if (cg_candidate_ready(&session->candidates[at]))
+            status = cg_once_candidate(session->candidates[at].device,
+                                       &made[made_count++], error);
     if (status != CELLGATE_OK) {
         free(made);
         return status;
@@ -91,7 +99,7 @@ cellgate_status cellgate_calibration_unused(
     status = cg_pieces_list(session, &list, error);
     pthread_mutex_unlock(&session->mutex);
     if (status == CELLGATE_OK)
-        status = list_candidates(&list, &candidates, &count, error);
+        status = list_candidates(session, &list, &candidates, &count, error);
     if (status == CELLGATE_OK)
         status = compare(session->book, candidates, count, &text, &rows, error);
     if (status == CELLGATE_OK && tell != NULL)

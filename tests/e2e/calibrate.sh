@@ -59,6 +59,18 @@ says stderr "none has 21 steps"
 expect 4 cellgate plan "$work/none.keras" --batch 1
 expect 2 cellgate plan "$model" --batch 1 --csv "$work/map.csv"
 
+# What is done once was measured, and counts where few requests are expected.
+expect 0 cellgate plan "$model" --batch 1 --requests 3 --json
+json requests 3
+json candidates.0.opening 0
+says stdout '"preparing"'
+card_opens=$("$build/tests/e2e/json_get" "$work/stdout" candidates.1.opening)
+[ "$card_opens" != 0 ] && pass || fail "the card's opening was not measured"
+expect 0 cellgate plan "$model" --batch 1 --json
+json requests null
+expect 2 cellgate plan "$model" --batch 1 --requests -1
+says stderr "--requests takes"
+
 # A run goes where the plan says.
 expect 0 cellgate run "$model" --input "$fixtures/article.npz:in0" --json
 says stdout '"reason": "measured: '

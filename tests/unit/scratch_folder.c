@@ -32,6 +32,16 @@ const char *scratch_path(const char *name)
     return path;
 }
 
+const char *scratch_absolute(const char *name)
+{
+    static char path[4096];
+
+    assert_non_null(realpath(folder, path));
+    assert_true(strlen(path) + strlen(name) + 2 < sizeof path);
+    strcat(strcat(path, "/"), name);
+    return path;
+}
+
 /* Calls `visit`, unless NULL, with each entry's name; returns how many. */
 static size_t walk(void (*visit)(const char *name))
 {

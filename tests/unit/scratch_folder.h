@@ -18,6 +18,10 @@ const char *scratch_folder(void);
 /* "FOLDER/name"; valid until eight more calls. */
 const char *scratch_path(const char *name);
 
+/* The same as an absolute path, as configurations want it; valid until the next
+   call. */
+const char *scratch_absolute(const char *name);
+
 /* Entries in the folder, "." and ".." not counted. */
 size_t scratch_count(void);
 

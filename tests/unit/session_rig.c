@@ -316,7 +316,9 @@ cellgate_session *rig_session(cellgate_runtime *runtime,
                               const cellgate_model *model, const char *device,
                               const char *variant)
 {
-    cellgate_session_options options = { sizeof options, device, variant };
+    cellgate_session_options options = { .struct_size = sizeof options,
+                                         .device = device,
+                                         .variant = variant };
     cellgate_error error = CELLGATE_ERROR_INIT;
     cellgate_session *session = NULL;
 

@@ -98,7 +98,8 @@ static int tear_down(void **state)
 static cellgate_generator *make_generator(const cellgate_model *of,
                                           const char *device)
 {
-    const cellgate_session_options session = { sizeof session, device, NULL };
+    const cellgate_session_options session = { .struct_size = sizeof session,
+                                               .device = device };
     const cellgate_generator_options options = { .struct_size = sizeof options,
                                                  .session = &session };
     cellgate_error error = CELLGATE_ERROR_INIT;

@@ -18,93 +18,24 @@
 #include <cmocka.h>
 
 #include "runtime/cost/store.h"
+#include "tests/unit/cost_store_rig.h"
 #include "tests/unit/scratch_folder.h"
-
-static const cg_cost_candidate one_thread = { "cpu", "fast 1.0", "b1",  "id",
-                                              "",    "t1",       "f32", "x86" };
-static const cg_cost_candidate wide = { "cpu", "fast 1.0", "b1",  "id",
-                                        "",    "t4",       "f32", "x86" };
-static const char lstm[] = "lstm 16 32";
-
-static cg_cost_point point_of(int64_t batch, int64_t steps, double seconds,
-                              uint32_t count)
-{
-    return (cg_cost_point){ { batch, steps, 1 },
-                            { .median = seconds,
-                              .low = seconds * 0.99,
-                              .high = seconds * 1.01,
-                              .error = 0.005,
-                              .count = count },
-                            0 };
-}
-
-static cg_cost_store *open_store(const char *user, const char *site)
-{
-    cellgate_error error = CELLGATE_ERROR_INIT;
-    cg_cost_store *store = NULL;
-
-    if (cg_cost_store_open(user, site, &store, &error) != CELLGATE_OK)
-        fail_msg("%s", error.text);
-    return store;
-}
-
-static void put(cg_cost_store *store, const cg_cost_candidate *candidate,
-                cg_cost_point point)
-{
-    cellgate_error error = CELLGATE_ERROR_INIT;
-
-    if (cg_cost_store_put(store, candidate, lstm, CG_BACK_TO_BACK, &point,
-                          &error) != CELLGATE_OK)
-        fail_msg("%s", error.text);
-}
-
-/* The only point, or fails. */
-static cg_cost_point only_point(cg_cost_store *store,
-                                const cg_cost_candidate *candidate)
-{
-    cellgate_error error = CELLGATE_ERROR_INIT;
-    cg_cost_point *points = NULL, point;
-    size_t count = 0;
-
-    if (cg_cost_store_points(store, candidate, lstm, CG_BACK_TO_BACK, &points,
-                             &count, &error) != CELLGATE_OK)
-        fail_msg("%s", error.text);
-    assert_int_equal(count, 1);
-    point = points[0];
-    free(points);
-    return point;
-}
-
-static size_t count_points(cg_cost_store *store,
-                           const cg_cost_candidate *candidate,
-                           const char *structure, cg_regime regime)
-{
-    cellgate_error error = CELLGATE_ERROR_INIT;
-    cg_cost_point *points = NULL;
-    size_t count = 0;
-
-    if (cg_cost_store_points(store, candidate, structure, regime, &points,
-                             &count, &error) != CELLGATE_OK)
-        fail_msg("%s", error.text);
-    free(points);
-    return count;
-}
 
 /* ---- What it is for ----------------------------------------------------- */
 
 static void what_is_put_is_found_again(void **state)
 {
     const char *path = scratch_path("deep/er/costs");
-    cg_cost_store *store = open_store(path, NULL);
+    cg_cost_store *store = store_rig_open(path, NULL);
     cg_cost_point point;
 
     (void)state;
     assert_true(cg_cost_store_keeps(store));
     assert_null(cg_cost_store_note(store, 0));
-    put(store, &one_thread, point_of(64, 20, 9e-5, 31));
+    store_rig_put(store, &store_rig_narrow, store_rig_point(64, 20, 9e-5, 31));
     cg_cost_store_close(store);
-    store = open_store(path, NULL);
-    point = only_point(store, &one_thread);
+    store = store_rig_open(path, NULL);
+    point = store_rig_only(store, &store_rig_narrow);
     assert_int_equal(point.shape.batch, 64);
     assert_int_equal(point.shape.steps, 20);
     assert_true(point.shape.fill == 1);
@@ -112,8 +43,9 @@ static void what_is_put_is_found_again(void **state)
     assert_true(point.summary.low == 9e-5 * 0.99);
     assert_true(point.summary.error == 0.005);
     assert_int_equal(point.summary.count, 31);
-    put(store, &one_thread, point_of(64, 20, 8e-5, 31));
-    assert_true(only_point(store, &one_thread).summary.median == 8e-5);
+    store_rig_put(store, &store_rig_narrow, store_rig_point(64, 20, 8e-5, 31));
+    assert_true(store_rig_only(store, &store_rig_narrow).summary.median ==
+                8e-5);
     cg_cost_store_close(store);
     assert_int_equal(remove(path), 0);
     assert_int_equal(remove(scratch_path("deep/er")), 0);
@@ -122,29 +54,36 @@ static void what_is_put_is_found_again(void **state)
 
 static void nothing_of_others(void **state)
 {
-    cg_cost_store *store = open_store(NULL, NULL);
+    cg_cost_store *store = store_rig_open(NULL, NULL);
     cg_cost_candidate other;
 
     (void)state;
     assert_false(cg_cost_store_keeps(store));
-    put(store, &one_thread, point_of(1, 1, 1e-5, 9));
-    assert_int_equal(count_points(store, &one_thread, lstm, CG_BACK_TO_BACK),
+    store_rig_put(store, &store_rig_narrow, store_rig_point(1, 1, 1e-5, 9));
+    assert_int_equal(store_rig_count(store, &store_rig_narrow, store_rig_lstm,
+                                     CG_BACK_TO_BACK),
                      1);
-    assert_int_equal(count_points(store, &one_thread, lstm, CG_SPACED), 0);
-    assert_int_equal(count_points(store, &one_thread, "lstm", CG_BACK_TO_BACK),
+    assert_int_equal(
+        store_rig_count(store, &store_rig_narrow, store_rig_lstm, CG_SPACED),
+        0);
+    assert_int_equal(
+        store_rig_count(store, &store_rig_narrow, "lstm", CG_BACK_TO_BACK), 0);
+    assert_int_equal(store_rig_count(store, &store_rig_wide, store_rig_lstm,
+                                     CG_BACK_TO_BACK),
                      0);
-    assert_int_equal(count_points(store, &wide, lstm, CG_BACK_TO_BACK), 0);
     for (int field = 0; field < 6; field++) {
-        other = one_thread;
+        other = store_rig_narrow;
         *(const char **[]){
             &other.plugin,   &other.build,   &other.identity,
             &other.settings, &other.numeric, &other.host
         }[field] = "other";
-        assert_int_equal(count_points(store, &other, lstm, CG_BACK_TO_BACK), 0);
+        assert_int_equal(
+            store_rig_count(store, &other, store_rig_lstm, CG_BACK_TO_BACK), 0);
     }
-    other = one_thread;
+    other = store_rig_narrow;
     other.device = "renamed";
-    assert_int_equal(count_points(store, &other, lstm, CG_BACK_TO_BACK), 1);
+    assert_int_equal(
+        store_rig_count(store, &other, store_rig_lstm, CG_BACK_TO_BACK), 1);
     cg_cost_store_close(store);
 }
 
@@ -152,43 +91,48 @@ static void the_users_goes_before_the_sites(void **state)
 {
     const char *site = scratch_path("a site?#%.costs");
     const char *user = scratch_path("user");
-    cg_cost_store *store = open_store(site, NULL);
-    cg_cost_point point = point_of(2, 2, 7e-5, 9);
+    cg_cost_store *store = store_rig_open(site, NULL);
+    cg_cost_point point = store_rig_point(2, 2, 7e-5, 9);
 
     (void)state;
-    put(store, &one_thread, point_of(1, 1, 5e-5, 9));
-    put(store, &wide, point_of(1, 1, 6e-5, 9));
+    store_rig_put(store, &store_rig_narrow, store_rig_point(1, 1, 5e-5, 9));
+    store_rig_put(store, &store_rig_wide, store_rig_point(1, 1, 6e-5, 9));
     cg_cost_store_close(store);
     assert_int_equal(chmod(site, 0444), 0);
-    store = open_store(user, site);
-    assert_true(only_point(store, &one_thread).summary.median == 5e-5);
-    put(store, &one_thread, point_of(1, 1, 4e-5, 3));
-    assert_true(only_point(store, &one_thread).summary.median == 4e-5);
-    assert_true(only_point(store, &wide).summary.median == 6e-5);
-    put(store, &one_thread, point);
-    assert_int_equal(count_points(store, &one_thread, lstm, CG_BACK_TO_BACK),
+    store = store_rig_open(user, site);
+    assert_true(store_rig_only(store, &store_rig_narrow).summary.median ==
+                5e-5);
+    store_rig_put(store, &store_rig_narrow, store_rig_point(1, 1, 4e-5, 3));
+    assert_true(store_rig_only(store, &store_rig_narrow).summary.median ==
+                4e-5);
+    assert_true(store_rig_only(store, &store_rig_wide).summary.median == 6e-5);
+    store_rig_put(store, &store_rig_narrow, point);
+    assert_int_equal(store_rig_count(store, &store_rig_narrow, store_rig_lstm,
+                                     CG_BACK_TO_BACK),
                      2);
     cg_cost_store_close(store);
-    store = open_store(NULL, site);
-    assert_true(only_point(store, &one_thread).summary.median == 5e-5);
+    store = store_rig_open(NULL, site);
+    assert_true(store_rig_only(store, &store_rig_narrow).summary.median ==
+                5e-5);
     cg_cost_store_close(store);
 }
 
 static void verdicts(void **state)
 {
-    cg_cost_store *store = open_store(NULL, NULL);
+    cg_cost_store *store = store_rig_open(NULL, NULL);
     cg_cost_verdict verdict = { .checked = true, .right = false, .worst = 0.5 };
 
     (void)state;
-    assert_int_equal(
-        cg_cost_store_put_verdict(store, &one_thread, lstm, &verdict, NULL),
-        CELLGATE_OK);
+    assert_int_equal(cg_cost_store_put_verdict(store, &store_rig_narrow,
+                                               store_rig_lstm, &verdict, NULL),
+                     CELLGATE_OK);
     memset(&verdict, 0, sizeof verdict);
-    assert_int_equal(
-        cg_cost_store_verdict(store, &one_thread, lstm, &verdict, NULL),
-        CELLGATE_OK);
+    assert_int_equal(cg_cost_store_verdict(store, &store_rig_narrow,
+                                           store_rig_lstm, &verdict, NULL),
+                     CELLGATE_OK);
     assert_true(verdict.checked && !verdict.right && verdict.worst == 0.5);
-    assert_int_equal(cg_cost_store_verdict(store, &wide, lstm, &verdict, NULL),
+    assert_int_equal(cg_cost_store_verdict(store, &store_rig_wide,
+                                           store_rig_lstm, &verdict, NULL),
                      CELLGATE_OK);
     assert_false(verdict.checked);
     cg_cost_store_close(store);
@@ -196,43 +140,24 @@ static void verdicts(void **state)
 
 /* ---- Text --------------------------------------------------------------- */
 
-static char *exported(cg_cost_store *store)
-{
-    char *text = NULL;
-    size_t size;
-    FILE *stream = open_memstream(&text, &size);
-
-    assert_int_equal(cg_cost_store_export(store, stream, NULL), CELLGATE_OK);
-    fclose(stream);
-    return text;
-}
-
-static cellgate_status imported(cg_cost_store *store, const char *text,
-                                size_t *rows, cellgate_error *error)
-{
-    FILE *stream = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
-    cellgate_status status =
-        cg_cost_store_import(store, stream, "fleet.txt", rows, error);
-
-    fclose(stream);
-    return status;
-}
-
 static void text_goes_round(void **state)
 {
-    cg_cost_store *from = open_store(NULL, NULL), *to = open_store(NULL, NULL);
+    cg_cost_store *from = store_rig_open(NULL, NULL),
+                  *to = store_rig_open(NULL, NULL);
     char *text, *again;
     size_t rows = 0;
 
     (void)state;
-    put(from, &one_thread, point_of(64, 20, 1.0 / 3e4, 31));
-    put(from, &wide, point_of(1, 1, 5e-6, 9));
-    text = exported(from);
-    assert_int_equal(imported(to, text, &rows, NULL), CELLGATE_OK);
+    store_rig_put(from, &store_rig_narrow,
+                  store_rig_point(64, 20, 1.0 / 3e4, 31));
+    store_rig_put(from, &store_rig_wide, store_rig_point(1, 1, 5e-6, 9));
+    text = store_rig_export(from);
+    assert_int_equal(store_rig_import(to, text, &rows, NULL), CELLGATE_OK);
     assert_int_equal(rows, 2);
-    again = exported(to);
+    again = store_rig_export(to);
     assert_string_equal(text, again);
-    assert_true(only_point(to, &one_thread).summary.median == 1.0 / 3e4);
+    assert_true(store_rig_only(to, &store_rig_narrow).summary.median ==
+                1.0 / 3e4);
     free(text);
     free(again);
     cg_cost_store_close(from);
@@ -241,19 +166,20 @@ static void text_goes_round(void **state)
 
 static void import_keeps_what_is_known_better(void **state)
 {
-    cg_cost_store *from = open_store(NULL, NULL), *to = open_store(NULL, NULL);
+    cg_cost_store *from = store_rig_open(NULL, NULL),
+                  *to = store_rig_open(NULL, NULL);
     char *text;
     size_t rows = 0;
 
     (void)state;
-    put(from, &one_thread, point_of(1, 1, 1e-5, 9));
-    put(from, &wide, point_of(1, 1, 1e-5, 99));
-    put(to, &one_thread, point_of(1, 1, 2e-5, 31));
-    put(to, &wide, point_of(1, 1, 2e-5, 31));
-    text = exported(from);
-    assert_int_equal(imported(to, text, &rows, NULL), CELLGATE_OK);
-    assert_true(only_point(to, &one_thread).summary.median == 2e-5);
-    assert_true(only_point(to, &wide).summary.median == 1e-5);
+    store_rig_put(from, &store_rig_narrow, store_rig_point(1, 1, 1e-5, 9));
+    store_rig_put(from, &store_rig_wide, store_rig_point(1, 1, 1e-5, 99));
+    store_rig_put(to, &store_rig_narrow, store_rig_point(1, 1, 2e-5, 31));
+    store_rig_put(to, &store_rig_wide, store_rig_point(1, 1, 2e-5, 31));
+    text = store_rig_export(from);
+    assert_int_equal(store_rig_import(to, text, &rows, NULL), CELLGATE_OK);
+    assert_true(store_rig_only(to, &store_rig_narrow).summary.median == 2e-5);
+    assert_true(store_rig_only(to, &store_rig_wide).summary.median == 1e-5);
     free(text);
     cg_cost_store_close(from);
     cg_cost_store_close(to);
@@ -262,20 +188,21 @@ static void import_keeps_what_is_known_better(void **state)
 /* When something was measured goes along; what has no time is of now. */
 static void age_goes_along(void **state)
 {
-    cg_cost_store *from = open_store(NULL, NULL), *to = open_store(NULL, NULL);
-    cg_cost_point old = point_of(1, 1, 1e-5, 9);
+    cg_cost_store *from = store_rig_open(NULL, NULL),
+                  *to = store_rig_open(NULL, NULL);
+    cg_cost_point old = store_rig_point(1, 1, 1e-5, 9);
     size_t rows = 0;
     char *text;
 
     (void)state;
     old.at = 1700000000;
-    put(from, &one_thread, old);
-    put(from, &wide, point_of(1, 1, 1e-5, 9));
-    assert_int_equal(only_point(from, &one_thread).at, 1700000000);
-    assert_true(only_point(from, &wide).at > 1700000000);
-    text = exported(from);
-    assert_int_equal(imported(to, text, &rows, NULL), CELLGATE_OK);
-    assert_int_equal(only_point(to, &one_thread).at, 1700000000);
+    store_rig_put(from, &store_rig_narrow, old);
+    store_rig_put(from, &store_rig_wide, store_rig_point(1, 1, 1e-5, 9));
+    assert_int_equal(store_rig_only(from, &store_rig_narrow).at, 1700000000);
+    assert_true(store_rig_only(from, &store_rig_wide).at > 1700000000);
+    text = store_rig_export(from);
+    assert_int_equal(store_rig_import(to, text, &rows, NULL), CELLGATE_OK);
+    assert_int_equal(store_rig_only(to, &store_rig_narrow).at, 1700000000);
     free(text);
     cg_cost_store_close(from);
     cg_cost_store_close(to);
@@ -296,6 +223,12 @@ static void import_is_all_or_none(void **state)
         "cpu\tp\tb\ti\ts\tv\tf32\th\tlstm\tspaced\t0\t1\t1000\t1e-5\t1e-5\t"
         "1e-5\t0\t9\t1700000000\n",
         TITLE GOOD
+        "cpu\tp\tb\ti\ts\t\t\th\t\tonce\t1\t0\t1000\t-1\t-1\t-1\t0\t1\t"
+        "1700000000\n",
+        TITLE GOOD
+        "cpu\tp\tb\ti\ts\tv\tf32\th\tlstm\tno-memory\t0\t0\t1000\t0\t0\t0"
+        "\t0\t0\t1700000000\n",
+        TITLE GOOD
         "cpu\tp\tb\ti\ts\tv\tf32\th\tlstm\tspaced\t1\t1\t1000\tnan\t1e-5\t"
         "1e-5\t0\t9\t1700000000\n",
         TITLE GOOD
@@ -308,7 +241,7 @@ static void import_is_all_or_none(void **state)
         "cpu\tp\tb\ti\ts\tv\tf32\th\tlstm\tspaced\t1\t1\t1000\t1e-5\t1e-5\t"
         "1e-5\t0\t9\t-5\n",
     };
-    cg_cost_store *store = open_store(NULL, NULL);
+    cg_cost_store *store = store_rig_open(NULL, NULL);
     size_t rows = 77;
 
     (void)state;
@@ -318,33 +251,34 @@ static void import_is_all_or_none(void **state)
 
         /* fmemopen() takes no empty buffer. */
         if (wrong[i][0] != '\0')
-            assert_int_equal(imported(store, wrong[i], &rows, &error),
+            assert_int_equal(store_rig_import(store, wrong[i], &rows, &error),
                              CELLGATE_BAD_FILE);
         if (i >= 2)
             assert_non_null(strstr(error.text, "fleet.txt:3: "));
         assert_int_equal(rows, 77);
-        text = exported(store);
+        text = store_rig_export(store);
         assert_null(strstr(text, "cpu"));
         free(text);
     }
-    assert_int_equal(imported(store, TITLE "# a note\n\n" GOOD, &rows, NULL),
-                     CELLGATE_OK);
+    assert_int_equal(
+        store_rig_import(store, TITLE "# a note\n\n" GOOD, &rows, NULL),
+        CELLGATE_OK);
     assert_int_equal(rows, 1);
     cg_cost_store_close(store);
 }
 
 static void diff_says_what_changed(void **state)
 {
-    cg_cost_store *store = open_store(NULL, NULL);
-    cg_cost_candidate now[2] = { one_thread, wide };
+    cg_cost_store *store = store_rig_open(NULL, NULL);
+    cg_cost_candidate now[2] = { store_rig_narrow, store_rig_wide };
     size_t unused = 0, size;
     char *text = NULL;
     FILE *stream = open_memstream(&text, &size);
 
     (void)state;
-    put(store, &one_thread, point_of(1, 1, 1e-5, 9));
-    put(store, &one_thread, point_of(2, 1, 1e-5, 9));
-    put(store, &wide, point_of(1, 1, 1e-5, 9));
+    store_rig_put(store, &store_rig_narrow, store_rig_point(1, 1, 1e-5, 9));
+    store_rig_put(store, &store_rig_narrow, store_rig_point(2, 1, 1e-5, 9));
+    store_rig_put(store, &store_rig_wide, store_rig_point(1, 1, 1e-5, 9));
     now[0].build = "b2";
     assert_int_equal(cg_cost_store_diff(store, now, 2, stream, &unused, NULL),
                      CELLGATE_OK);
@@ -368,27 +302,30 @@ static void damaged_is_put_aside(void **state)
     const char *path = scratch_path("torn");
     unsigned char *bytes;
     size_t size;
-    cg_cost_store *store = open_store(path, NULL);
+    cg_cost_store *store = store_rig_open(path, NULL);
 
     (void)state;
     for (int64_t batch = 1; batch < 200; batch++)
-        put(store, &one_thread, point_of(batch, 1, 1e-5, 9));
+        store_rig_put(store, &store_rig_narrow,
+                      store_rig_point(batch, 1, 1e-5, 9));
     cg_cost_store_close(store);
     bytes = read_whole_file(path, &size);
     memset(bytes + 4096, 0x5a, size - 4096);
     scratch_write("torn", bytes, size);
     free(bytes);
-    store = open_store(path, NULL);
+    store = store_rig_open(path, NULL);
     assert_non_null(strstr(cg_cost_store_note(store, 0), "torn.damaged"));
     assert_true(cg_cost_store_keeps(store));
-    assert_int_equal(count_points(store, &one_thread, lstm, CG_BACK_TO_BACK),
+    assert_int_equal(store_rig_count(store, &store_rig_narrow, store_rig_lstm,
+                                     CG_BACK_TO_BACK),
                      0);
-    put(store, &one_thread, point_of(1, 1, 1e-5, 9));
+    store_rig_put(store, &store_rig_narrow, store_rig_point(1, 1, 1e-5, 9));
     cg_cost_store_close(store);
     assert_int_equal(access(scratch_path("torn.damaged"), F_OK), 0);
-    store = open_store(path, NULL);
+    store = store_rig_open(path, NULL);
     assert_null(cg_cost_store_note(store, 0));
-    assert_int_equal(count_points(store, &one_thread, lstm, CG_BACK_TO_BACK),
+    assert_int_equal(store_rig_count(store, &store_rig_narrow, store_rig_lstm,
+                                     CG_BACK_TO_BACK),
                      1);
     cg_cost_store_close(store);
 }
@@ -399,7 +336,7 @@ static void no_database_is_put_aside(void **state)
                         "long enough to have a header's size, or nearly so, "
                         "with these words at its end";
     const char *path = scratch_write("letter", text, sizeof text);
-    cg_cost_store *store = open_store(path, NULL);
+    cg_cost_store *store = store_rig_open(path, NULL);
 
     (void)state;
     assert_non_null(strstr(cg_cost_store_note(store, 0), "damaged"));
@@ -422,10 +359,11 @@ static void others_databases_are_left_alone(void **state)
                      SQLITE_OK);
     sqlite3_close(file);
     before = read_whole_file(path, &size);
-    store = open_store(path, NULL);
+    store = store_rig_open(path, NULL);
     assert_non_null(strstr(cg_cost_store_note(store, 0), "another program"));
     assert_false(cg_cost_store_keeps(store));
-    put(store, &one_thread, point_of(1, 1, 1e-5, 9)); /* within the process */
+    store_rig_put(store, &store_rig_narrow,
+                  store_rig_point(1, 1, 1e-5, 9)); /* within the process */
     cg_cost_store_close(store);
     after = read_whole_file(path, &now);
     assert_int_equal(size, now);
@@ -436,7 +374,7 @@ static void others_databases_are_left_alone(void **state)
 
 static void a_folder_is_no_store(void **state)
 {
-    cg_cost_store *store = open_store(scratch_folder(), NULL);
+    cg_cost_store *store = store_rig_open(scratch_folder(), NULL);
 
     (void)state;
     assert_non_null(cg_cost_store_note(store, 0));
@@ -448,12 +386,13 @@ static void a_folder_is_no_store(void **state)
 static void poisoned_rows_are_passed_over(void **state)
 {
     const char *path = scratch_path("poisoned");
-    cg_cost_store *store = open_store(path, NULL);
+    cg_cost_store *store = store_rig_open(path, NULL);
     sqlite3 *file = NULL;
 
     (void)state;
     for (int64_t batch = 1; batch <= 6; batch++)
-        put(store, &one_thread, point_of(batch, 1, 1e-5, 9));
+        store_rig_put(store, &store_rig_narrow,
+                      store_rig_point(batch, 1, 1e-5, 9));
     cg_cost_store_close(store);
     assert_int_equal(sqlite3_open(path, &file), SQLITE_OK);
     assert_int_equal(
@@ -466,8 +405,8 @@ static void poisoned_rows_are_passed_over(void **state)
                      NULL, NULL, NULL),
         SQLITE_OK);
     sqlite3_close(file);
-    store = open_store(path, NULL);
-    assert_int_equal(only_point(store, &one_thread).shape.batch, 6);
+    store = store_rig_open(path, NULL);
+    assert_int_equal(store_rig_only(store, &store_rig_narrow).shape.batch, 6);
     cg_cost_store_close(store);
 }
 
@@ -475,14 +414,14 @@ static void poisoned_rows_are_passed_over(void **state)
 static void full_disk_is_an_error(void **state)
 {
     const char *path = scratch_path("full");
-    cg_cost_store *store = open_store(path, NULL);
+    cg_cost_store *store = store_rig_open(path, NULL);
     struct rlimit before, none;
     struct stat about;
     cellgate_status status = CELLGATE_OK;
     int64_t batch = 0;
 
     (void)state;
-    put(store, &wide, point_of(1, 1, 1e-5, 9));
+    store_rig_put(store, &store_rig_wide, store_rig_point(1, 1, 1e-5, 9));
     assert_int_equal(stat(path, &about), 0);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     none = before;
@@ -490,21 +429,23 @@ static void full_disk_is_an_error(void **state)
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
     while (status == CELLGATE_OK && batch < 5000) {
-        cg_cost_point point = point_of(++batch, 1, 1e-5, 9);
+        cg_cost_point point = store_rig_point(++batch, 1, 1e-5, 9);
 
-        status = cg_cost_store_put(store, &one_thread, lstm, CG_BACK_TO_BACK,
-                                   &point, NULL);
+        status = cg_cost_store_put(store, &store_rig_narrow, store_rig_lstm,
+                                   CG_BACK_TO_BACK, &point, NULL);
     }
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     signal(SIGXFSZ, SIG_DFL);
     assert_int_equal(status, CELLGATE_IO);
-    assert_int_equal(count_points(store, &one_thread, lstm, CG_BACK_TO_BACK),
+    assert_int_equal(store_rig_count(store, &store_rig_narrow, store_rig_lstm,
+                                     CG_BACK_TO_BACK),
                      batch - 1);
-    put(store, &one_thread, point_of(batch, 1, 1e-5, 9));
+    store_rig_put(store, &store_rig_narrow, store_rig_point(batch, 1, 1e-5, 9));
     cg_cost_store_close(store);
-    store = open_store(path, NULL);
+    store = store_rig_open(path, NULL);
     assert_null(cg_cost_store_note(store, 0));
-    assert_int_equal(count_points(store, &one_thread, lstm, CG_BACK_TO_BACK),
+    assert_int_equal(store_rig_count(store, &store_rig_narrow, store_rig_lstm,
+                                     CG_BACK_TO_BACK),
                      batch);
     cg_cost_store_close(store);
 }
@@ -520,12 +461,12 @@ static void write_forever(const char *path, const cg_cost_candidate *candidate,
     if (cg_cost_store_open(path, NULL, &store, NULL) != CELLGATE_OK)
         _exit(1);
     for (int64_t at = 0;; at++) {
-        cg_cost_point point = point_of(1 + at % 40, 1, 1e-5, 9);
+        cg_cost_point point = store_rig_point(1 + at % 40, 1, 1e-5, 9);
 
-        if (cg_cost_store_put(store, candidate, lstm, CG_BACK_TO_BACK, &point,
-                              NULL) != CELLGATE_OK ||
-            cg_cost_store_put_verdict(store, candidate, lstm, &verdict, NULL) !=
-                CELLGATE_OK ||
+        if (cg_cost_store_put(store, candidate, store_rig_lstm, CG_BACK_TO_BACK,
+                              &point, NULL) != CELLGATE_OK ||
+            cg_cost_store_put_verdict(store, candidate, store_rig_lstm,
+                                      &verdict, NULL) != CELLGATE_OK ||
             write(done, "", 1) != 1)
             _exit(2);
     }
@@ -544,7 +485,7 @@ static void kill_one(const char *path, int round)
     child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        write_forever(path, &one_thread, done[1]);
+        write_forever(path, &store_rig_narrow, done[1]);
     close(done[1]);
     for (int writes = round < 20 ? 0 : rand() % 4; writes > 0; writes--)
         assert_int_equal(read(done[0], &byte, 1), 1);
@@ -567,9 +508,10 @@ static void killed_at_any_moment(void **state)
         size_t count;
 
         kill_one(path, round);
-        store = open_store(path, NULL);
+        store = store_rig_open(path, NULL);
         assert_null(cg_cost_store_note(store, 0));
-        count = count_points(store, &one_thread, lstm, CG_BACK_TO_BACK);
+        count = store_rig_count(store, &store_rig_narrow, store_rig_lstm,
+                                CG_BACK_TO_BACK);
         assert_true(count >= known);
         known = count;
         cg_cost_store_close(store);
@@ -587,10 +529,10 @@ static void write_some(const char *path, int number)
     if (cg_cost_store_open(path, NULL, &store, NULL) != CELLGATE_OK)
         _exit(1);
     for (int64_t at = 0; at < PUTS; at++) {
-        cg_cost_point point = point_of(1 + at, 1 + number, 1e-5, 9);
+        cg_cost_point point = store_rig_point(1 + at, 1 + number, 1e-5, 9);
 
-        if (cg_cost_store_put(store, &one_thread, lstm, CG_SPACED, &point,
-                              NULL) != CELLGATE_OK)
+        if (cg_cost_store_put(store, &store_rig_narrow, store_rig_lstm,
+                              CG_SPACED, &point, NULL) != CELLGATE_OK)
             _exit(2);
     }
     cg_cost_store_close(store);
@@ -617,9 +559,10 @@ static void several_writers(void **state)
         assert_true(WIFEXITED(how));
         assert_int_equal(WEXITSTATUS(how), 0);
     }
-    store = open_store(path, NULL);
-    assert_int_equal(count_points(store, &one_thread, lstm, CG_SPACED),
-                     WRITERS * PUTS);
+    store = store_rig_open(path, NULL);
+    assert_int_equal(
+        store_rig_count(store, &store_rig_narrow, store_rig_lstm, CG_SPACED),
+        WRITERS * PUTS);
     cg_cost_store_close(store);
 }
 

@@ -241,7 +241,8 @@ static expected plain_greedy(cellgate_session *session, const int32_t *given,
 static cellgate_generator *make_generator(const cellgate_model *model,
                                           const char *device)
 {
-    const cellgate_session_options session = { sizeof session, device, NULL };
+    const cellgate_session_options session = { .struct_size = sizeof session,
+                                               .device = device };
     const cellgate_generator_options options = { .struct_size = sizeof options,
                                                  .session = &session };
     cellgate_error error = CELLGATE_ERROR_INIT;
@@ -695,7 +696,8 @@ static const cellgate_model *under_test;
 
 static cellgate_status create_and_generate(void *context)
 {
-    const cellgate_session_options session = { sizeof session, "cpu", NULL };
+    const cellgate_session_options session = { .struct_size = sizeof session,
+                                               .device = "cpu" };
     const cellgate_generator_options options = { .struct_size = sizeof options,
                                                  .session = &session };
     cellgate_generate_request request = greedy;

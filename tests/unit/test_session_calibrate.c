@@ -67,17 +67,6 @@ static cellgate_model *make_model(void)
     return rig_model_end(&rig);
 }
 
-/* The configuration wants absolute paths. */
-static const char *store_path(const char *name)
-{
-    static char path[4096];
-
-    assert_non_null(realpath(scratch_folder(), path));
-    assert_true(strlen(path) + strlen(name) + 2 < sizeof path);
-    strcat(strcat(path, "/"), name);
-    return path;
-}
-
 typedef struct set_up {
     cellgate_runtime *runtime;
     cellgate_model *model;
@@ -105,7 +94,7 @@ static void begin(set_up *with, const char *store, const char *more)
 
     snprintf(config, sizeof config,
              "[cellgate]\nunlisted = no\n[calibration]\nstore = %s\n%s%s",
-             store_path(store), devices, more);
+             scratch_absolute(store), devices, more);
     begin_with(with, config);
 }
 
@@ -117,7 +106,7 @@ static void begin_few(set_up *with, const char *store, const char *more)
     snprintf(config, sizeof config,
              "[cellgate]\nunlisted = no\n[calibration]\nstore = %s\n"
              "[device cpu]\nplugin = openmp\nthreads = 1\n%s",
-             store_path(store), more);
+             scratch_absolute(store), more);
     begin_with(with, config);
 }
 
@@ -436,7 +425,7 @@ static const char *chosen_in(const char *regime, char *choice, size_t size)
     snprintf(config, sizeof config,
              "[cellgate]\nunlisted = no\n[calibration]\nstore = %s\n"
              "[scheduler]\nregime = %s\n%s",
-             store_path("regimes"), regime, spinner_and_steady);
+             scratch_absolute("regimes"), regime, spinner_and_steady);
     begin_with(&with, config);
     with.options.seconds = 3; /* it ends when it is sure */
     with.options.batch_most = with.options.steps_most = 1;

@@ -22,17 +22,6 @@
 /* A batch goes to one of them. */
 static const char two_devices[] = "[scheduler]\nsplit = no\n" TWO_DEVICES;
 
-/* The configuration wants absolute paths. */
-static const char *store_path(const char *name)
-{
-    static char path[4096];
-
-    assert_non_null(realpath(scratch_folder(), path));
-    assert_true(strlen(path) + strlen(name) + 2 < sizeof path);
-    strcat(strcat(path, "/"), name);
-    return path;
-}
-
 typedef struct set_up {
     cellgate_runtime *runtime;
     cellgate_model *model;
@@ -406,7 +395,7 @@ static void a_store_goes_to_another_machine(void **state)
              "[calibration]\nstore = %s\n"
              "[device cpu]\nplugin = openmp\nthreads = 1\n"
              "[device card]\nplugin = remote\n",
-             store_path("costs"));
+             scratch_absolute("costs"));
     begin(&with, config, NULL);
     assert_int_equal(
         cellgate_calibration_import(with.runtime, text, &rows, NULL),
@@ -443,7 +432,7 @@ static void bad_text_changes_nothing(void **state)
 
     (void)state;
     snprintf(config, sizeof config, "[calibration]\nstore = %s\n",
-             store_path("other"));
+             scratch_absolute("other"));
     begin(&with, config, NULL);
     assert_int_equal(cellgate_calibration_import(
                          with.runtime, scratch_write("bad.txt", "what?\n", 6),

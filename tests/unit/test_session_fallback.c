@@ -185,8 +185,8 @@ static void check_answer(const trial *of, const cellgate_report *report)
 
 static void run(trial *of)
 {
-    cellgate_session_options options = { sizeof options,
-                                         of->named ? "card" : NULL, NULL };
+    cellgate_session_options options = { .struct_size = sizeof options,
+                                         .device = of->named ? "card" : NULL };
     cellgate_report report = { .struct_size = sizeof report };
     cellgate_error error = CELLGATE_ERROR_INIT;
     cellgate_session *session = NULL;

@@ -356,7 +356,8 @@ static void a_model_that_does_not_fit(void **state)
                              "[scheduler]\nfallback = load\n"
                              "[device card]\nplugin = remote\n"
                              "memory = 64K\n[device cpu]\nplugin = openmp\n";
-    cellgate_session_options named = { sizeof named, "card", NULL };
+    cellgate_session_options named = { .struct_size = sizeof named,
+                                       .device = "card" };
     cellgate_segment_info info = { .struct_size = sizeof info };
     cellgate_runtime *runtime = rig_runtime(never);
     cellgate_model *model = small_model(200);
@@ -445,7 +446,9 @@ static void every_variant_runs_every_shape(void **state)
 static void only_named_variants_lose_precision(void **state)
 {
     cellgate_segment_info info = { .struct_size = sizeof info };
-    cellgate_session_options none = { sizeof none, "card", "t1" };
+    cellgate_session_options none = { .struct_size = sizeof none,
+                                      .device = "card",
+                                      .variant = "t1" };
     cellgate_error error = CELLGATE_ERROR_INIT;
     cellgate_session *session;
     set_up with;

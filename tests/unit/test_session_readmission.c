@@ -158,7 +158,8 @@ static void what_was_opened_before_is_closed(void **state)
 /* A session that is made while the device is out has it when it is back. */
 static void a_session_waits_for_its_device(void **state)
 {
-    cellgate_session_options options = { sizeof options, "card", NULL };
+    cellgate_session_options options = { .struct_size = sizeof options,
+                                         .device = "card" };
     cellgate_error error = CELLGATE_ERROR_INIT;
     cellgate_session *late;
     set_up with;

@@ -647,7 +647,8 @@ static void unusable_devices_are_passed_over(void **state)
     cellgate_runtime *runtime = rig_runtime(
         "[scheduler]\nfallback = never\n"
         "[device none]\nplugin = absent\n[device cpu]\nplugin = openmp\n");
-    cellgate_session_options named = { sizeof named, "none", NULL };
+    cellgate_session_options named = { .struct_size = sizeof named,
+                                       .device = "none" };
     cellgate_report report = { .struct_size = sizeof report };
     cellgate_session *session = rig_session(runtime, with.model, NULL, NULL);
     rig_request request;
