@@ -102,24 +102,25 @@ static cellgate_status resolve_all(const cg_keras_graph *graph,
     return cg_keras_visit_tensors(json, resolve, &to, error);
 }
 
-/* mask= of a layer that takes one for each tensor: a list in which null is for
-   one without a mask. */
+static cellgate_status resolve_mask(void *context,
+                                    const cg_keras_tensor_name *name,
+                                    cellgate_error *error)
+{
+    const cg_keras_tensor none = { .value = CG_NO_VALUE, .mask = CG_NO_VALUE };
+    const resolving *to = context;
+
+    return name == NULL ? cg_keras_list_add(to->list, none, error)
+                        : resolve(context, name, error);
+}
+
+/* A list or dictionary of masks, in which null is for a tensor without one. */
 static cellgate_status read_masks(const cg_keras_graph *graph,
                                   cg_keras_call *call, const json_t *json,
                                   cellgate_error *error)
 {
-    const cg_keras_tensor none = { .value = CG_NO_VALUE, .mask = CG_NO_VALUE };
-    cellgate_status status = CELLGATE_OK;
+    resolving to = { graph, &call->masks };
 
-    for (size_t i = 0; status == CELLGATE_OK && i < json_array_size(json);
-         i++) {
-        const json_t *mask = json_array_get(json, i);
-
-        status = json_is_null(mask)
-                     ? cg_keras_list_add(&call->masks, none, error)
-                     : resolve_all(graph, mask, &call->masks, error);
-    }
-    return status;
+    return cg_keras_visit_nulls_too(json, resolve_mask, &to, error);
 }
 
 /* mask=: one tensor, or none. */
@@ -174,14 +175,16 @@ static cellgate_status read_keyword(const cg_keras_graph *graph,
                                     cg_keras_call *call, const char *key,
                                     const json_t *value, cellgate_error *error)
 {
-    const bool attends = (call->layer->class->flags & CG_KERAS_ATTENDS) != 0;
+    const uint32_t flags = call->layer->class->flags;
+    const bool attends = (flags & CG_KERAS_ATTENDS) != 0;
 
     if (strcmp(key, "training") == 0)
         return check_training(call, value, error);
     if (json_is_null(value) || json_is_false(value))
         return CELLGATE_OK;
-    if (strcmp(key, "mask") == 0 && attends && json_is_array(value) &&
-        !cg_keras_is_tensor_name(value))
+    if (strcmp(key, "mask") == 0 &&
+        (flags & CG_KERAS_MODEL ||
+         (attends && json_is_array(value) && !cg_keras_is_tensor_name(value))))
         return read_masks(graph, call, value, error);
     if (strcmp(key, "mask") == 0)
         return read_mask(graph, call, value, error);
@@ -241,27 +244,52 @@ static cellgate_status read_operation(const cg_keras_graph *graph,
                : status;
 }
 
-/* Arguments behind the first are told by their places: what is left out by None
-   would move the others up. */
-static cellgate_status check_places(const cg_keras_call *call,
-                                    const json_t *args, cellgate_error *error)
+/* The names of what a layer is called with by place, behind its input. */
+static const char *const *find_places(const cg_keras_class *class)
 {
-    size_t last = json_array_size(args);
+    static const char *const recurrent[] = { "initial_state", "mask",
+                                             "training", NULL };
+    static const char *const attention[] = { "mask", "training",
+                                             "return_attention_scores",
+                                             "use_causal_mask", NULL };
+    static const char *const training[] = { "training", "mask", NULL };
+    static const char *const mask[] = { "mask", NULL };
 
-    if (call->layer->class->flags & CG_KERAS_OPERATION)
-        return CELLGATE_OK;
-    while (last > 1 && json_is_null(json_array_get(args, last - 1)))
-        last--;
-    for (size_t i = 1; i < last; i++) {
-        const json_t *at = json_array_get(args, i);
+    if (class->build == cg_keras_build_recurrent ||
+        class->build == cg_keras_build_bidirectional)
+        return recurrent;
+    if (class->build == cg_keras_build_attention)
+        return attention;
+    if (class->build == cg_keras_build_global_pool ||
+        class->build == cg_keras_build_softmax)
+        return mask;
+    return training;
+}
 
-        if (json_is_null(at) || json_is_boolean(at))
-            return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
-                                 "it is called with None or a truth value by "
-                                 "place; give initial_state=, mask= and "
-                                 "training= by name");
+/* A call of Keras 3: {"args": [...], "kwargs": {...}}. */
+static cellgate_status read_places(const cg_keras_graph *graph,
+                                   cg_keras_call *call, const json_t *args,
+                                   cellgate_error *error)
+{
+    const char *const *names = find_places(call->layer->class);
+    cellgate_status status;
+
+    call->args = args;
+    if (call->layer->class->flags & CG_KERAS_OPERATION ||
+        cg_keras_is_tensor_name(args))
+        return resolve_all(graph, args, &call->inputs, error);
+    status = resolve_all(graph, json_array_get(args, 0), &call->inputs, error);
+    for (size_t i = 1; status == CELLGATE_OK && i < json_array_size(args);
+         i++) {
+        if (*names == NULL)
+            return cg_keras_fail(error, CELLGATE_BAD_FILE, call->layer,
+                                 "it is called with %zu arguments by place; it "
+                                 "takes %zu",
+                                 json_array_size(args), i);
+        status =
+            read_keyword(graph, call, *names++, json_array_get(args, i), error);
     }
-    return CELLGATE_OK;
+    return status;
 }
 
 /*
@@ -275,10 +303,7 @@ static cellgate_status read_call(const cg_keras_graph *graph,
     cellgate_status status;
 
     if (json_is_object(node)) {
-        call->args = json_object_get(node, "args");
-        status = check_places(call, call->args, error);
-        if (status == CELLGATE_OK)
-            status = resolve_all(graph, call->args, &call->inputs, error);
+        status = read_places(graph, call, json_object_get(node, "args"), error);
         if (status == CELLGATE_OK)
             status = read_keywords(graph, call, json_object_get(node, "kwargs"),
                                    error);

@@ -113,16 +113,20 @@ static cellgate_status build_model(const cg_keras_layer *model, char *base,
 }
 
 /* mask= of a model belongs to its inputs. */
-static cellgate_status mask_inputs(cg_keras_call *call, cellgate_error *error)
+static cellgate_status mask_inputs(const cg_keras_call *call,
+                                   cellgate_error *error)
 {
-    if (call->mask.value == CG_NO_VALUE)
-        return CELLGATE_OK;
-    if (call->inputs.count != 1)
-        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
-                             "a mask for a model of several inputs is not "
-                             "supported");
-    return cg_keras_make_mask(call, &call->mask, &call->inputs.items[0].mask,
-                              error);
+    cellgate_status status = CELLGATE_OK;
+
+    if (call->masks.count != 0 && call->masks.count != call->inputs.count)
+        status = cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
+                               "it is called on %zu tensors with %zu masks",
+                               call->inputs.count, call->masks.count);
+    for (size_t i = 0; status == CELLGATE_OK && i < call->masks.count; i++)
+        if (call->masks.items[i].value != CG_NO_VALUE)
+            status = cg_keras_make_mask(call, &call->masks.items[i],
+                                        &call->inputs.items[i].mask, error);
+    return status;
 }
 
 cellgate_status cg_keras_build_model(cg_keras_call *call, cellgate_error *error)

@@ -81,5 +81,9 @@ bool cg_keras_is_tensor_name(const json_t *json);
 cellgate_status cg_keras_visit_tensors(const json_t *json,
                                        cg_keras_tensor_visitor visit,
                                        void *context, cellgate_error *error);
+/* The same; for null, visits the name NULL. */
+cellgate_status cg_keras_visit_nulls_too(const json_t *json,
+                                         cg_keras_tensor_visitor visit,
+                                         void *context, cellgate_error *error);
 
 #endif

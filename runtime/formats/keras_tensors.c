@@ -25,8 +25,12 @@ static int compare_keys(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+static cellgate_status visit_all(const json_t *json, bool nulls,
+                                 cg_keras_tensor_visitor visit, void *context,
+                                 cellgate_error *error);
+
 /* Keras takes the entries of a dictionary in the order of their keys. */
-static cellgate_status visit_dictionary(const json_t *json,
+static cellgate_status visit_dictionary(const json_t *json, bool nulls,
                                         cg_keras_tensor_visitor visit,
                                         void *context, cellgate_error *error)
 {
@@ -42,15 +46,15 @@ static cellgate_status visit_dictionary(const json_t *json,
     json_object_foreach((json_t *)(uintptr_t)json, key, value) keys[i++] = key;
     qsort(keys, count, sizeof *keys, compare_keys);
     for (i = 0; status == CELLGATE_OK && i < count; i++)
-        status = cg_keras_visit_tensors(json_object_get(json, keys[i]), visit,
-                                        context, error);
+        status = visit_all(json_object_get(json, keys[i]), nulls, visit,
+                           context, error);
     free(keys);
     return status;
 }
 
-cellgate_status cg_keras_visit_tensors(const json_t *json,
-                                       cg_keras_tensor_visitor visit,
-                                       void *context, cellgate_error *error)
+static cellgate_status visit_all(const json_t *json, bool nulls,
+                                 cg_keras_tensor_visitor visit, void *context,
+                                 cellgate_error *error)
 {
     const char *class_name =
         json_string_value(json_object_get(json, "class_name"));
@@ -59,6 +63,8 @@ cellgate_status cg_keras_visit_tensors(const json_t *json,
         class_name != NULL && strcmp(class_name, "__keras_tensor__") == 0;
     cellgate_status status = CELLGATE_OK;
 
+    if (nulls && json_is_null(json))
+        return visit(context, NULL, error);
     if (is_history) {
         json = json_object_get(config, "keras_history");
         if (!cg_keras_is_tensor_name(json))
@@ -67,7 +73,7 @@ cellgate_status cg_keras_visit_tensors(const json_t *json,
     } else if (class_name != NULL && strcmp(class_name, "__tuple__") == 0) {
         json = config;
     } else if (json_is_object(json)) {
-        return visit_dictionary(json, visit, context, error);
+        return visit_dictionary(json, nulls, visit, context, error);
     }
     if (cg_keras_is_tensor_name(json)) {
         const cg_keras_tensor_name name = {
@@ -79,7 +85,21 @@ cellgate_status cg_keras_visit_tensors(const json_t *json,
         return visit(context, &name, error);
     }
     for (size_t i = 0; status == CELLGATE_OK && i < json_array_size(json); i++)
-        status = cg_keras_visit_tensors(json_array_get(json, i), visit, context,
-                                        error);
+        status =
+            visit_all(json_array_get(json, i), nulls, visit, context, error);
     return status;
+}
+
+cellgate_status cg_keras_visit_tensors(const json_t *json,
+                                       cg_keras_tensor_visitor visit,
+                                       void *context, cellgate_error *error)
+{
+    return visit_all(json, false, visit, context, error);
+}
+
+cellgate_status cg_keras_visit_nulls_too(const json_t *json,
+                                         cg_keras_tensor_visitor visit,
+                                         void *context, cellgate_error *error)
+{
+    return visit_all(json, true, visit, context, error);
 }

@@ -569,11 +569,11 @@ static void lookups_cannot_multiply_without_end(void **state)
                   "{'module': 'keras', 'class_name': 'Functional', 'config': {"
                   "'name': 'f', 'layers': [%s, {'class_name': 'Identity', "
                   "'config': {'trainable': true}, 'name': 'wide', "
-                  "'inbound_nodes': [{'args': [",
+                  "'inbound_nodes': [{'args': [[",
                   ROW("c0"));
     for (int i = 0; i < WIDE; i++)
         at += sprintf(at, "['c0', 0, 0], ");
-    at += sprintf(at, "['c%d', 0, 0]]}]}", LONG);
+    at += sprintf(at, "['c%d', 0, 0]]]}]}", LONG);
     for (int i = LONG; i > 0; i--)
         at += sprintf(at,
                       ", {'class_name': 'Identity', 'config': {'trainable': "

@@ -204,9 +204,6 @@ static void what_is_not_supported_is_named(void **state)
                    "layer 2 of 2, 'heads' (MultiHeadAttention)");
     assert_refused("refused_softmax_mask",
                    "'share' (Softmax): it is called with mask=, which");
-    assert_refused("refused_place",
-                   "'gru' (GRU): it is called with None or a truth value by "
-                   "place");
     assert_refused("refused_operation",
                    "layer 3 of 3, 'mean' (Mean): an operation on tensors");
 }
