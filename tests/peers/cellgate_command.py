@@ -44,9 +44,10 @@ class Cellgate:
     def convert(self, model, native):
         self.call("convert", model, native)
 
-    def run(self, model, inputs, device, lengths=None, masks=None):
+    def run(self, model, inputs, device, lengths=None, masks=None, calls=1):
         """The model's outputs, in order. `lengths` and `masks`: input's name
-        -> array."""
+        -> array. Of several calls, each goes on from the states of the one
+        before."""
         arrays = self.folder / "inputs.npz"
         output = self.folder / "outputs.npz"
         stored = {f"in{i}": x for i, x in enumerate(inputs)}
@@ -59,10 +60,15 @@ class Cellgate:
                 arguments += [f"--{option}",
                               f"{name}={arrays}:{option}_{name}"]
         np.savez(arrays, **stored)
-        self.call("run", model, "--config", self.config, "--device", device,
-                  *arguments, "--output", output)
-        with np.load(output) as made:
-            return [made[name] for name in made.files]
+        states, outputs = self.folder / "states.npz", []
+        for number in range(calls):
+            carried = ["--state-in", states] if number > 0 else []
+            carried += ["--state-out", states] if number + 1 < calls else []
+            self.call("run", model, "--config", self.config, "--device",
+                      device, *arguments, *carried, "--output", output)
+            with np.load(output) as made:
+                outputs += [made[name] for name in made.files]
+        return outputs
 
 
 def difference(expected, outputs):
@@ -82,12 +88,14 @@ def difference(expected, outputs):
     return worst
 
 
-def compare(cellgate, model, inputs, expected, lengths=None, masks=None):
+def compare(cellgate, model, inputs, expected, lengths=None, masks=None,
+            calls=1):
     """The worst difference on the host and on the OpenMP plugin, directly and
     through the native file. Yields (how, difference)."""
     native = cellgate.folder / "converted.safetensors"
     cellgate.convert(model, native)
     for file, how in ((model, "directly"), (native, "native file")):
         for device in ("host", "cpu"):
-            outputs = cellgate.run(file, inputs, device, lengths, masks)
+            outputs = cellgate.run(file, inputs, device, lengths, masks,
+                                   calls)
             yield f"{device}, {how}", difference(expected, outputs)

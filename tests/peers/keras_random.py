@@ -9,6 +9,7 @@ import collections
 import pathlib
 import random
 import re
+import shlex
 import shutil
 import sys
 import tempfile
@@ -17,7 +18,7 @@ import warnings
 import numpy as np
 
 from cellgate_command import TOLERANCE, Cellgate, Failed, compare, difference
-from keras_peer import Peer
+from keras_peer import Peer, is_float
 from random_models import ModelMaker
 
 # What Keras's own float32 may be off, and what rounding each weight once more
@@ -43,7 +44,7 @@ def randomise(model, numbers):
     values = []
     for weight, old in zip(model.weights, model.get_weights()):
         name = getattr(weight, "path", weight.name)
-        if old.dtype.kind != "f" or "count" in name or \
+        if not is_float(old) or "count" in name or \
                 "normalization" in name and "batch" not in name and \
                 ("mean" in name or "variance" in name):
             values.append(old)
@@ -70,7 +71,12 @@ class Feed:
             shape = [maker.batch] + [maker.steps if extent is None else extent
                                      for extent in tensor.shape[1:]]
             given = None
-            if number in maker.vocabularies:
+            if maker.steps_first:
+                x = self.series(maker, numbers,
+                                [maker.steps, maker.batch, shape[-1]])
+            elif "bool" in str(tensor.dtype):
+                x = self.pattern(numbers, shape)
+            elif number in maker.vocabularies:
                 x = self.ids(maker, numbers, shape, number)
             else:
                 x = self.series(maker, numbers, shape)
@@ -101,9 +107,15 @@ class Feed:
             self.lengths[name] = lengths
             return np.arange(shape[1]) < lengths[:, None]
         if kind == "holes":
-            self.patterns[name] = numbers.random(shape[:2]) < 0.6
+            self.patterns[name] = self.pattern(numbers, shape[:2])
             return self.patterns[name]
         return None
+
+    def pattern(self, numbers, shape):
+        """Valid steps with holes; no step of some rows is valid."""
+        valid = numbers.random(shape) < 0.6
+        valid[numbers.random(shape[0]) < 0.15] = False
+        return valid
 
 
 class Drawn:
@@ -118,31 +130,55 @@ class Drawn:
         if without & set(self.kinds()):
             raise Unsuitable("it has a layer that is not wanted")
         randomise(self.model, numbers)
-        suffix = ".h5" if maker.maybe(0.15 if peer.is_keras3 else 0.7) \
-            else ".keras"
-        self.path = folder / f"model{suffix}"
-        self.model.save(self.path)
+        self.path = self.save(maker, peer, folder)
         self.feed = Feed(maker, self.model, numbers)
         self.level = HERE[rng.choice(LEVELS)]
-        exact = peer.in_float64(peer.load(self.path))
+        self.calls = 2 if maker.stateful == "all" and any(
+            getattr(layer, "stateful", False)
+            for layer in self.model._flatten_layers()) else 1
+        loaded = peer.load(self.path)
+        exact = peer.in_float64(loaded)
         self.expected = self.compute(peer, exact, "float64")
         if not all(np.isfinite(y).all() for y in self.expected):
             raise Unsuitable("an output is not finite")
-        self.check_conditioning(peer, exact, numbers)
+        self.check_conditioning(peer, exact, loaded, numbers)
 
-    def check_conditioning(self, peer, exact, numbers):
-        others = [self.compute(peer, self.model, "float32")]
+    def save(self, maker, peer, folder):
+        """A whole model, or weights with the architecture beside them."""
+        kinds = [".keras", ".h5", ".weights.h5"], [6, 2, 2]
+        if not peer.is_keras3:
+            kinds = [".keras", ".h5", ".weights.h5", "weights in .h5"], \
+                [2, 4, 1, 2]
+        kind = maker.rng.choices(*kinds)[0]
+        if kind in (".keras", ".h5"):
+            path = folder / f"model{kind}"
+            self.model.save(path)
+            return path
+        path = folder / "model.json"
+        path.write_text(self.model.to_json())
+        self.model.save_weights(
+            folder / ("model" + kind.removeprefix("weights in ")))
+        return path
+
+    def check_conditioning(self, peer, exact, loaded, numbers):
+        others = [self.compute(peer, peer.in_dtype(loaded, "float32"),
+                               "float32")]
         weights = exact.get_weights()
         for _ in range(2):
-            exact.set_weights([w * (1 + numbers.choice([-1, 1], w.shape)
-                                    * 2.0 ** -24) for w in weights])
+            exact.set_weights([
+                w * (1 + numbers.choice([-1, 1], w.shape) * 2.0 ** -24)
+                if is_float(w) else w for w in weights])
             others.append(self.compute(peer, exact, "float64"))
         for outputs in others:
             if not difference(self.expected, outputs) <= WELL_CONDITIONED:
                 raise Unsuitable("it amplifies rounding")
 
     def compute(self, peer, model, dtype):
-        return peer.compute(model, self.feed.inputs, self.feed.masks, dtype)
+        """The outputs of each call, which go on from the states of the one
+        before."""
+        peer.reset_states(model)
+        return [y for _ in range(self.calls) for y in peer.compute(
+            model, self.feed.inputs, self.feed.masks, dtype)]
 
     def kinds(self, model=None):
         for layer in (model or self.model).layers:
@@ -190,7 +226,7 @@ def judge(drawn, program, folder):
     try:
         for how, share in compare(cellgate, drawn.path, feed.inputs,
                                   drawn.expected, feed.lengths,
-                                  feed.patterns):
+                                  feed.patterns, drawn.calls):
             if not share <= worst:
                 worst, where = share, how
     except Failed as failed:
@@ -210,6 +246,15 @@ def keep(options, seed, drawn, folder):
     np.savez(target / "expected.npz",
              **{f"out{i}": y for i, y in enumerate(drawn.expected)})
     return f" (kept in {target})"
+
+
+def again(options, seed):
+    """The command that makes one model again."""
+    command = [sys.executable, sys.argv[0], "--cellgate", options.cellgate,
+               "--peer", options.peer, "--only", str(seed)]
+    if options.without:
+        command += ["--without", options.without]
+    return shlex.join(command)
 
 
 def main():
@@ -242,7 +287,8 @@ def main():
             kinds.update(set(drawn.kinds()))
             if verdict != "agree" or options.only is not None:
                 print(f"seed {seed}: {verdict}: {text}"
-                      f"{keep(options, seed, drawn, folder)}", flush=True)
+                      f"{keep(options, seed, drawn, folder)}; again with: "
+                      f"{again(options, seed)}", flush=True)
         if number % 50 == 0:
             print(f"{number} models", file=sys.stderr, flush=True)
     print(f"{peer.name} {peer.version}; models with each layer: " + ", ".join(

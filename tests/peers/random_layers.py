@@ -6,26 +6,34 @@ SEQUENCE_ACTIVATIONS = [
     "linear", "elu", "selu", "softplus", "gelu", "silu"]
 GATES = ["sigmoid", "sigmoid", "hard_sigmoid", "tanh", "relu", "softplus",
          "linear"]
-ACTIVATIONS = SEQUENCE_ACTIVATIONS + [
-    "exponential", "softmax", "mish", "swish", "relu6", "leaky_relu"]
-KERAS3_ACTIVATIONS = [
+SINGLE_ACTIVATIONS = SEQUENCE_ACTIVATIONS + [
+    "exponential", "mish", "swish", "relu6", "leaky_relu"]
+KERAS3_SINGLE_ACTIVATIONS = [
     "celu", "hard_silu", "hard_swish", "hard_tanh", "hard_shrink",
     "log_sigmoid", "soft_shrink", "sparse_plus", "sparse_sigmoid",
     "squareplus", "tanh_shrink"]
+ACTIVATIONS = SINGLE_ACTIVATIONS + ["softmax"]
+KERAS3_ACTIVATIONS = KERAS3_SINGLE_ACTIVATIONS + ["log_softmax", "sparsemax"]
 TF_KERAS_UNKNOWN = ["silu", "relu6", "leaky_relu"]
+# Tails of vectors of 8 and of 16 numbers, and what needs none.
+UNITS = [1, 1, *range(1, 10), 13, 15, 16, 17, 23, 31, 32, 33]
 INITIALIZERS = ["glorot_uniform", "orthogonal", "zeros", "he_normal"]
 
 
 class LayerMaker:
-    def __init__(self, peer, rng, fixed_batch):
+    """`stateful`: how many recurrent layers are, "none", "some" or "all"."""
+
+    def __init__(self, peer, rng, stateful):
         self.layers = peer.layers
         self.is_keras3 = peer.is_keras3
         self.rng = rng
-        self.stateful = fixed_batch  # a stateful layer knows the batch
+        self.stateful = stateful
         self.activations = ACTIVATIONS + KERAS3_ACTIVATIONS
+        self.single = SINGLE_ACTIVATIONS + KERAS3_SINGLE_ACTIVATIONS
         if not self.is_keras3:
             self.activations = [a for a in ACTIVATIONS
                                 if a not in TF_KERAS_UNKNOWN]
+            self.single = SINGLE_ACTIVATIONS
 
     def maybe(self, chance):
         return self.rng.random() < chance
@@ -35,9 +43,21 @@ class LayerMaker:
             names = [n for n in names if n not in TF_KERAS_UNKNOWN]
         return self.rng.choice(names)
 
-    def layer(self, shape):
+    def units(self):
+        return self.rng.choice(UNITS)
+
+    def layer(self, shape, stateful=True):
         """A layer for a tensor of this shape, the batch left out; None is any
-        number of steps."""
+        number of steps. `stateful`: it may be."""
+        before = self.stateful
+        if not stateful:
+            self.stateful = "none"
+        try:
+            return self.any_layer(shape)
+        finally:
+            self.stateful = before
+
+    def any_layer(self, shape):
         makers = list(self.ANY)
         if len(shape) == 2:
             makers += self.SERIES
@@ -55,7 +75,9 @@ class LayerMaker:
 
     def recurrent_options(self, kind, units, cell=False):
         options = {"units": units,
-                   "activation": self.choose(SEQUENCE_ACTIVATIONS),
+                   "activation": self.choose(
+                       self.single if self.maybe(0.3) else
+                       SEQUENCE_ACTIVATIONS),
                    "use_bias": self.maybe(0.8),
                    "kernel_initializer": self.rng.choice(INITIALIZERS),
                    "dropout": self.rng.choice([0, 0, 0.3]),
@@ -88,24 +110,36 @@ class LayerMaker:
 
     def recurrent(self, shape, wrapped=False):
         running = {"return_sequences": self.maybe(0.6),
-                   "go_backwards": self.maybe(0.25)}
+                   "go_backwards": self.maybe(0.05 if wrapped else 0.25)}
         if self.maybe(0.15) and None not in shape:
             running["unroll"] = True
-        if self.maybe(0.5) and self.stateful and not wrapped:
+        if self.stateful == "all" or self.stateful == "some" and \
+                self.maybe(0.5):
             running["stateful"] = True
-        if self.maybe(0.15) and not wrapped:
+        if self.maybe(0.15):
             running["return_state"] = True
         if self.maybe(0.15):
             return self.layers.RNN(self.cells(), **running)
         kind = self.kind()
-        options = self.recurrent_options(kind, self.rng.randint(1, 9))
+        options = self.recurrent_options(kind, self.units())
         return getattr(self.layers, kind)(**options, **running)
+
+    def backward(self, layer):
+        """A layer for the other direction that is not the same."""
+        kind = type(layer).__name__
+        running = {name: getattr(layer, name) for name in
+                   ("return_sequences", "return_state", "stateful")}
+        return getattr(self.layers, kind)(
+            **self.recurrent_options(kind, layer.units), **running,
+            go_backwards=not layer.go_backwards)
 
     def bidirectional(self, shape):
         layer = self.recurrent(shape, wrapped=True)
-        return self.layers.Bidirectional(
-            layer, merge_mode=self.rng.choice(
-                ["concat", "concat", "sum", "mul", "ave", None]))
+        options = {"merge_mode": self.rng.choice(
+            ["concat", "concat", "sum", "mul", "ave", None])}
+        if self.maybe(0.3) and type(layer).__name__ != "RNN":
+            options["backward_layer"] = self.backward(layer)
+        return self.layers.Bidirectional(layer, **options)
 
     # ---- Step by step --------------------------------------------------------
 
@@ -196,10 +230,12 @@ class LayerMaker:
         if self.maybe(0.4):
             options["strides"] = self.rng.randint(1, 3)
         elif padding != "valid" or (size - 1) * 2 < shape[0]:
-            options["dilation_rate"] = self.rng.randint(1, 2)
+            options["dilation_rate"] = self.rng.randint(
+                1, 2 if padding == "valid" else 4)
         if self.maybe(0.2):
-            options["groups"] = shape[1]
-            filters = shape[1] * self.rng.randint(1, 2)
+            options["groups"] = self.rng.choice(
+                [n for n in range(1, shape[1] + 1) if shape[1] % n == 0])
+            filters = options["groups"] * self.rng.randint(1, 3)
         return self.layers.Conv1D(filters, size, **options)
 
     def pool(self, shape):

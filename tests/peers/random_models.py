@@ -2,28 +2,36 @@
 """Random Keras models. All that is random comes from one random.Random, so
 that a seed makes a model again."""
 
-from random_layers import SEQUENCE_ACTIVATIONS, LayerMaker
+import inspect
+
+from random_calls import CallMaker, extents
+from random_layers import LayerMaker
+
+POLICIES = ["mixed_float16", "mixed_float16", "mixed_bfloat16",
+            "mixed_bfloat16", "float64", "float16", "bfloat16"]
 
 
-def extents(tensor):
-    """The shape of a Keras tensor without the batch."""
-    return tuple(tensor.shape[1:])
-
-
-class ModelMaker:
+class ModelMaker(CallMaker):
     """`steps` is what inputs of any number of steps will be fed."""
 
     def __init__(self, peer, rng):
+        self.peer = peer
         self.keras = peer.keras
         self.layers = peer.layers
         self.is_keras3 = peer.is_keras3
         self.rng = rng
-        self.steps = rng.randint(1, 12)
-        self.batch = rng.randint(1, 5)
+        self.steps = rng.choice([1, *range(1, 13)])
+        self.batch = rng.choice([1, *range(1, 10)])
         self.any_steps = rng.random() < 0.25
-        self.fixed_batch = rng.random() < 0.1
-        self.maker = LayerMaker(peer, rng, self.fixed_batch)
+        # A layer that is stateful knows the batch. "all": the state of the
+        # whole model goes from call to call.
+        self.stateful = rng.choices(["none", "some", "all"], [88, 6, 6])[0]
+        self.fixed_batch = self.stateful != "none"
+        self.steps_first = not peer.is_keras3 and rng.random() < 0.05
+        self.policy = "float32" if rng.random() < 0.8 else rng.choice(POLICIES)
+        self.maker = LayerMaker(peer, rng, self.stateful)
         self.pool, self.unused, self.inputs = [], [], []
+        self.first = []         # as many steps as an input has
         self.vocabularies = {}  # input's number -> ids
 
     def maybe(self, chance):
@@ -31,12 +39,15 @@ class ModelMaker:
 
     # ---- Inputs --------------------------------------------------------------
 
-    def input(self, number, shape, dtype="float32"):
-        options = {"name": f"in_{number}", "dtype": dtype}
+    def input(self, shape, dtype="float32"):
+        options = {"name": f"in_{len(self.inputs)}", "dtype": dtype}
         if self.fixed_batch:
-            return self.keras.Input(
+            tensor = self.keras.Input(
                 batch_shape=(self.batch, *shape), **options)
-        return self.keras.Input(shape, **options)
+        else:
+            tensor = self.keras.Input(shape, **options)
+        self.inputs.append(tensor)
+        return tensor
 
     def first_tensor(self, number):
         """An input, and what stands behind it: ids need an Embedding."""
@@ -50,8 +61,7 @@ class ModelMaker:
             shape, dtype = (steps,), "int32"
         else:
             shape, dtype = (steps, self.rng.randint(1, 9)), "float32"
-        tensor = self.input(number, shape, dtype)
-        self.inputs.append(tensor)
+        tensor = self.input(shape, dtype)
         if dtype != "int32":
             return tensor
         size = self.rng.randint(2, 12)
@@ -90,11 +100,20 @@ class ModelMaker:
         """A tensor, rather one that nothing has used yet."""
         return self.rng.choice(self.unused if self.maybe(0.7) else self.pool)
 
+    def add_all(self, made, *consumed):
+        """What a call gave: a tensor, or several."""
+        if isinstance(made, dict):
+            made = list(made.values())
+        for output in made if isinstance(made, (list, tuple)) else [made]:
+            self.add(output, *consumed)
+
     def apply(self, tensor):
-        made = self.maker.layer(extents(tensor))(tensor)
-        made = list(made) if isinstance(made, (list, tuple)) else [made]
-        for output in made:
-            self.add(output, tensor)
+        layer = self.maker.layer(extents(tensor))
+        told = {}
+        if self.maybe(0.1) and "training" in \
+                inspect.signature(layer.call).parameters:
+            told = {"training": False}
+        self.add_all(layer(tensor, **told), tensor)
 
     def series(self):
         """The tensors with steps."""
@@ -109,7 +128,8 @@ class ModelMaker:
         width = extents(tensor)[-1]
         layer = self.layers.Dense(width, "tanh")
         if len(tensor.shape) == 3 and self.maybe(0.5):
-            layer = self.layers.LSTM(width, return_sequences=True)
+            layer = self.layers.LSTM(width, return_sequences=True,
+                                     stateful=self.stateful == "all")
         return layer(tensor)
 
     def merge(self):
@@ -157,36 +177,23 @@ class ModelMaker:
         causal = {"use_causal_mask": True} if self.maybe(0.25) else {}
         self.add(layer(operands, **causal), query, value)
 
-    def encode_decode(self):
-        """A recurrent layer starts from the states of another one."""
-        series = self.series()
-        kind = self.rng.choice(["LSTM", "LSTM", "GRU", "SimpleRNN"])
-        units = self.rng.randint(1, 9)
-        encoder = getattr(self.layers, kind)(
-            units, return_state=True, return_sequences=self.maybe(0.5),
-            go_backwards=self.maybe(0.3))
-        decoder = getattr(self.layers, kind)(
-            units, return_sequences=self.maybe(0.7),
-            activation=self.rng.choice(SEQUENCE_ACTIVATIONS))
-        source, target = self.rng.choice(series), self.rng.choice(series)
-        made, *states = encoder(source)
-        if self.maybe(0.5):
-            self.add(made, source)
-        self.add(decoder(target, initial_state=states), source, target)
-
-    def nest(self):
-        """A model as a layer."""
-        outer = self.pick()
-        inner = self.keras.Input(extents(outer))
-        made = self.chain(inner, self.rng.randint(1, 3), [])
-        model = self.keras.Model(inner, made)
-        self.add(model(outer), outer)
+    STEPS = {"apply": 12, "merge": 4, "operate": 4, "attend": 1,
+             "masked_call": 2, "encode_decode": 1, "start": 1, "share": 1,
+             "nest": 2, "time_major": 1}
+    OF_SERIES = ["attend", "masked_call", "encode_decode", "start",
+                 "time_major"]
+    # In a model whose layers are all stateful: what has states of its own.
+    OF_STATES = ["encode_decode", "start", "share", "nest", "time_major"]
 
     def step(self):
-        kind = self.rng.choices(["apply", "merge", "attend", "encode_decode",
-                                 "nest"], [12, 4, 1, 1, 1])[0]
-        if kind in ("attend", "encode_decode") and not self.series():
-            kind = "apply"
+        kinds = list(self.STEPS)
+        if self.is_keras3:
+            kinds.remove("time_major")
+        if not self.series():
+            kinds = [k for k in kinds if k not in self.OF_SERIES]
+        if self.stateful == "all":
+            kinds = [k for k in kinds if k not in self.OF_STATES]
+        kind = self.rng.choices(kinds, [self.STEPS[k] for k in kinds])[0]
         if kind == "apply":
             self.apply(self.pick())
         else:
@@ -194,9 +201,8 @@ class ModelMaker:
 
     def functional(self):
         for number in range(self.rng.randint(1, 3)):
-            tensor = self.first_tensor(number)
-            self.pool.append(tensor)
-            self.unused.append(tensor)
+            self.first.append(self.first_tensor(number))
+        self.pool, self.unused = list(self.first), list(self.first)
         for _ in range(self.rng.randint(2, 6)):
             self.step()
         for tensor in list(self.unused):
@@ -207,14 +213,37 @@ class ModelMaker:
             outputs = outputs[:2] + [self.layers.Concatenate()(
                 [self.flat(t) for t in outputs[2:]])]
         self.rng.shuffle(outputs)
-        return self.keras.Model(self.inputs, outputs)
+        return self.whole(outputs)
+
+    def whole(self, outputs):
+        """The model, whose inputs and outputs may have names in Keras 3."""
+        inputs = self.inputs
+        if self.is_keras3 and self.maybe(0.1):
+            outputs = {self.rng.choice("abcdef") + str(i): t
+                       for i, t in enumerate(outputs)}
+        if self.is_keras3 and self.maybe(0.1):
+            inputs = {t.name: t for t in inputs}
+        return self.keras.Model(inputs, outputs)
 
     def flat(self, tensor):
         if len(tensor.shape) == 2:
             return tensor
         if None not in extents(tensor):
             return self.layers.Flatten()(tensor)
-        return self.layers.LSTM(3)(tensor)
+        return self.layers.LSTM(3, stateful=self.stateful == "all")(tensor)
+
+    def turned(self):
+        """A model of Keras 2 whose arrays have steps before rows."""
+        x = self.keras.Input((None, self.rng.randint(1, 9)),
+                             batch_size=self.steps, name="in_0")
+        self.inputs.append(x)
+        made = self.turned_layers(x)
+        if self.maybe(0.5):
+            made = self.layers.LSTM(self.maker.units(), time_major=True)(made)
+        return self.keras.Model(x, made)
 
     def model(self):
+        self.peer.set_policy(self.policy)
+        if self.steps_first:
+            return self.turned()
         return self.sequential() if self.maybe(0.3) else self.functional()
