@@ -51,9 +51,12 @@ typedef struct cellgate_calibration_result {
  * then on requests go where they cost least, in this session, in others, and in
  * other processes. Each candidate is checked against the host ops before it is
  * timed. One that fails is left out for this time, one that has no memory for a
- * shape at that shape and larger ones; the log says so. The regime is that of the configuration. Either argument after the
- * session may be NULL. Nothing else should use the devices meanwhile. IO: the
- * store cannot be written; what was measured holds for this process.
+ * shape at that shape and larger ones; the log says so. The regime is that of
+ * the configuration; with [scheduler] regime = auto both are measured, each in
+ * half of the time, and cells_measured, samples and the like are of both. Either
+ * argument after the session may be NULL. Nothing else should use the devices
+ * meanwhile. IO: the store cannot be written; what was measured holds for this
+ * process.
  */
 CELLGATE_API cellgate_status cellgate_calibrate(
     cellgate_session *session, const cellgate_calibration *options,
@@ -146,6 +149,7 @@ typedef struct cellgate_decision {
                                  so that it does not count */
     double once; /* seconds to be spent once before the first request there, as
                     far as they were measured: see a cellgate_candidate_info */
+    const char *regime; /* "back-to-back" or "spaced": costs are of that one */
 } cellgate_decision;
 
 /* `decision->struct_size` must be set. */

@@ -31,7 +31,8 @@ typedef enum cg_aim { CG_AIM_LATENCY, CG_AIM_THROUGHPUT } cg_aim;
 /* How requests follow each other. */
 typedef enum cg_arrivals {
     CG_ARRIVALS_BACK_TO_BACK,
-    CG_ARRIVALS_SPACED
+    CG_ARRIVALS_SPACED,
+    CG_ARRIVALS_AUTO /* as each session sees them */
 } cg_arrivals;
 
 /* A line of a [device NAME] section that belongs to its plugin. */

@@ -315,23 +315,32 @@ cellgate_status cg_cost_store_verdict(cg_cost_store *store,
     return status;
 }
 
+/* Whether a statement with one parameter has a row; it is finished. */
+static cellgate_status ask(sqlite3 *file, sqlite3_stmt *row, bool bound,
+                           const char *doing, bool *found,
+                           cellgate_error *error)
+{
+    const int step = bound ? sqlite3_step(row) : SQLITE_ERROR;
+
+    sqlite3_finalize(row);
+    *found = step == SQLITE_ROW;
+    return step == SQLITE_ROW || step == SQLITE_DONE
+               ? CELLGATE_OK
+               : cg_cost_store_fail(file, doing, error);
+}
+
 static cellgate_status ask_known(sqlite3 *file, const char *identity,
                                  bool *known, cellgate_error *error)
 {
     sqlite3_stmt *row = NULL;
-    int step = SQLITE_ERROR;
-
-    if (sqlite3_prepare_v2(file,
+    const bool bound =
+        sqlite3_prepare_v2(file,
                            "SELECT 1 FROM candidate c JOIN cost ON "
                            "cost.candidate = c.id WHERE identity = ?1 LIMIT 1",
                            -1, &row, NULL) == SQLITE_OK &&
-        sqlite3_bind_text(row, 1, identity, -1, SQLITE_STATIC) == SQLITE_OK)
-        step = sqlite3_step(row);
-    sqlite3_finalize(row);
-    *known = step == SQLITE_ROW;
-    return step == SQLITE_ROW || step == SQLITE_DONE
-               ? CELLGATE_OK
-               : cg_cost_store_fail(file, "looking for a device", error);
+        sqlite3_bind_text(row, 1, identity, -1, SQLITE_STATIC) == SQLITE_OK;
+
+    return ask(file, row, bound, "looking for a device", known, error);
 }
 
 cellgate_status cg_cost_store_knows(cg_cost_store *store, const char *identity,
@@ -344,5 +353,30 @@ cellgate_status cg_cost_store_knows(cg_cost_store *store, const char *identity,
         status = ask_known(store->site, identity, &found, error);
     if (status == CELLGATE_OK)
         *known = found;
+    return status;
+}
+
+static cellgate_status ask_regime(sqlite3 *file, cg_regime regime, bool *has,
+                                  cellgate_error *error)
+{
+    sqlite3_stmt *row = NULL;
+    const bool bound =
+        sqlite3_prepare_v2(file, "SELECT 1 FROM cost WHERE regime = ?1 LIMIT 1",
+                           -1, &row, NULL) == SQLITE_OK &&
+        sqlite3_bind_int(row, 1, (int)regime) == SQLITE_OK;
+
+    return ask(file, row, bound, "looking for a regime", has, error);
+}
+
+cellgate_status cg_cost_store_has(cg_cost_store *store, cg_regime regime,
+                                  bool *has, cellgate_error *error)
+{
+    bool found = false;
+    cellgate_status status = ask_regime(store->user, regime, &found, error);
+
+    if (status == CELLGATE_OK && !found && store->site != NULL)
+        status = ask_regime(store->site, regime, &found, error);
+    if (status == CELLGATE_OK)
+        *has = found;
     return status;
 }

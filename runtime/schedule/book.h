@@ -84,6 +84,13 @@ cellgate_status cg_cost_book_points(cg_cost_book *book,
    the store cannot be read. */
 bool cg_cost_book_knows(cg_cost_book *book, const char *identity);
 
+/* Whether anything was measured in that regime, of whatever; false also where
+   the store cannot be read. */
+bool cg_cost_book_has(cg_cost_book *book, cg_regime regime);
+
+/* What was decided may not hold, for another reason than what is known. */
+void cg_cost_book_decide_anew(cg_cost_book *book);
+
 /* Changes whenever something was put, and when a store that could not be read
    is to be tried again: decisions made before may not hold. */
 uint64_t cg_cost_book_generation(cg_cost_book *book);

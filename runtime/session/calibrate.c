@@ -95,29 +95,90 @@ static cellgate_status keep_openings(cellgate_session *session,
 }
 
 static cellgate_status
-measure_all(cellgate_session *session, const cellgate_calibration *options,
-            const cg_piece_list *list, cellgate_calibration_result *result,
-            cellgate_error *unkept, cellgate_error *error)
+measure_regime(cellgate_session *session, cg_regime regime,
+               const cellgate_calibration *options, const cg_piece_list *list,
+               cellgate_calibration_result *result, cellgate_error *unkept,
+               cellgate_error *error)
 {
     cg_piece_survey how = { .session = session,
                             .options = options,
-                            .result = result };
+                            .result = result,
+                            .regime = regime };
     cg_displacer displacer = { .memory = NULL };
     cellgate_status status = CELLGATE_OK;
-    cg_policy policy;
 
-    cg_route_settings(session, &how.regime, &policy);
-    if (how.regime == CG_SPACED) {
+    if (regime == CG_SPACED) {
         how.gap = GAP;
         how.displacer = &displacer;
         status = cg_displacer_init(&displacer, error);
     }
     if (status == CELLGATE_OK)
-        status = keep_openings(session, unkept, error);
-    if (status == CELLGATE_OK)
         status = measure_pieces(&how, list, unkept, error);
     cg_displacer_finish(&displacer);
     return status;
+}
+
+/* The progress of both regimes, one after the other. */
+typedef struct halves {
+    const cellgate_calibration *of;
+    double done;
+    bool stopped;
+} halves;
+
+static int32_t tell_half(void *context, double done)
+{
+    halves *in = context;
+
+    if (in->of->progress != NULL &&
+        in->of->progress(in->of->progress_context, in->done + done / 2) != 0)
+        in->stopped = true;
+    return in->stopped;
+}
+
+/* A session that watches how its requests come may need either. */
+static cellgate_status
+measure_both(cellgate_session *session, const cellgate_calibration *options,
+             const cg_piece_list *list, cellgate_calibration_result *result,
+             cellgate_error *unkept, cellgate_error *error)
+{
+    halves in = { options, 0, false };
+    cellgate_calibration half = *options;
+    cellgate_calibration_result second = { 0 };
+    cellgate_status status;
+
+    half.seconds /= 2;
+    half.progress = tell_half;
+    half.progress_context = &in;
+    status = measure_regime(session, CG_BACK_TO_BACK, &half, list, result,
+                            unkept, error);
+    in.done = 0.5;
+    if (status != CELLGATE_OK || in.stopped)
+        return status;
+    status =
+        measure_regime(session, CG_SPACED, &half, list, &second, unkept, error);
+    result->cells_measured += second.cells_measured;
+    result->cells_left_out += second.cells_left_out;
+    result->samples += second.samples;
+    result->failed += second.failed;
+    return status;
+}
+
+static cellgate_status
+measure_all(cellgate_session *session, const cellgate_calibration *options,
+            const cg_piece_list *list, cellgate_calibration_result *result,
+            cellgate_error *unkept, cellgate_error *error)
+{
+    cellgate_status status = keep_openings(session, unkept, error);
+    cg_regime regime;
+    cg_policy policy;
+
+    if (status != CELLGATE_OK)
+        return status;
+    if (cg_device_table_config(session->table)->regime == CG_ARRIVALS_AUTO)
+        return measure_both(session, options, list, result, unkept, error);
+    cg_route_settings(session, &regime, &policy);
+    return measure_regime(session, regime, options, list, result, unkept,
+                          error);
 }
 
 cellgate_status cellgate_calibrate(cellgate_session *session,

@@ -471,6 +471,7 @@ cellgate_status cellgate_explain(cellgate_session *session,
     of.costing.fill = read.fill;
     of.costing.asks = true;
     cg_route_settings(session, &of.costing.regime, &of.costing.policy);
+    of.made->decision.regime = cg_regime_name(of.costing.regime);
     if (cg_once_counts(&of.costing.policy))
         of.made->decision.expected_requests =
             of.costing.policy.expected_requests;

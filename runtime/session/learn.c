@@ -15,15 +15,12 @@ static void write_learned(cellgate_session *session, const cg_learned *learned)
 {
     cellgate_error error = CELLGATE_ERROR_INIT;
     cg_cost_candidate candidate;
-    cg_regime regime;
-    cg_policy policy;
     cellgate_status status =
         cg_segment_candidate(learned->segment, &candidate, &error);
 
-    cg_route_settings(session, &regime, &policy);
     if (status == CELLGATE_OK)
         status = cg_cost_book_put(session->book, &candidate,
-                                  learned->segment->structure, regime,
+                                  learned->segment->structure, learned->regime,
                                   &learned->point, &error);
     if (status != CELLGATE_OK && status != CELLGATE_IO &&
         status != CELLGATE_BUSY)
@@ -41,7 +38,7 @@ void cg_session_keep_learned(cellgate_session *session)
 /* A request does not wait for the store: what is learned is written when the
    session ends. Of more than there is room for the first ones are. */
 static void remember(cellgate_session *session, const cg_segment *segment,
-                     const cg_cost_point *point)
+                     cg_regime regime, const cg_cost_point *point)
 {
     cg_lessons *lessons = &session->lessons;
     size_t at = 0;
@@ -49,11 +46,12 @@ static void remember(cellgate_session *session, const cg_segment *segment,
     pthread_mutex_lock(&lessons->mutex);
     while (at < lessons->count &&
            (lessons->of[at].segment != segment ||
+            lessons->of[at].regime != regime ||
             lessons->of[at].point.shape.batch != point->shape.batch ||
             lessons->of[at].point.shape.steps != point->shape.steps))
         at++;
     if (at < CG_LEARNED_MOST) {
-        lessons->of[at] = (cg_learned){ segment, *point };
+        lessons->of[at] = (cg_learned){ segment, regime, *point };
         if (at == lessons->count)
             lessons->count++;
     }
@@ -81,7 +79,7 @@ void cg_session_correct(cellgate_session *session, const cg_segment *segment,
         cg_cost_book_hold(session->book, &candidate, segment->structure, regime,
                           &point, &error) != CELLGATE_OK)
         return;
-    remember(session, segment, &point);
+    remember(session, segment, regime, &point);
     cg_learner_learned(session->learner);
     cg_log_line(cg_device_table_log(session->table), CELLGATE_LOG_INFO,
                 "%s %s takes %.0f us for %s at batch %lld, %lld steps, where "

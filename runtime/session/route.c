@@ -16,6 +16,15 @@ struct cg_router {
     cg_policy policy;
 };
 
+/* Costs of spaced runs are used only where there are any. */
+static cg_regime observed(const cellgate_session *session)
+{
+    return cg_pace_regime(&session->pace) == CG_SPACED &&
+                   cg_cost_book_has(session->book, CG_SPACED)
+               ? CG_SPACED
+               : CG_BACK_TO_BACK;
+}
+
 void cg_route_settings(const cellgate_session *session, cg_regime *regime,
                        cg_policy *policy)
 {
@@ -26,8 +35,9 @@ void cg_route_settings(const cellgate_session *session, cg_regime *regime,
     policy->expected_requests = session->expected;
     policy->objective =
         config->objective == CG_AIM_THROUGHPUT ? CG_THROUGHPUT : CG_LATENCY;
-    *regime =
-        config->regime == CG_ARRIVALS_SPACED ? CG_SPACED : CG_BACK_TO_BACK;
+    *regime = session->watches_pace                  ? observed(session)
+              : config->regime == CG_ARRIVALS_SPACED ? CG_SPACED
+                                                     : CG_BACK_TO_BACK;
 }
 
 void cg_route_text(const cg_route *route, char *text, size_t size)
@@ -211,6 +221,7 @@ static cellgate_status decide(cg_router *router, cellgate_session *session,
     if (shapes == NULL)
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "no memory to route a request");
+    cg_route_settings(session, &costing.regime, &costing.policy);
     memset(pin, 0, sizeof *pin);
     status = cg_request_shapes(call->request, &session->graph, shapes, error);
     if (status == CELLGATE_OK)

@@ -149,7 +149,11 @@ cellgate_status cg_session_run(cellgate_session *session,
     if (status != CELLGATE_OK)
         return status;
     cg_error_clear(&failure);
+    if (session->watches_pace && cg_pace_begin(&session->pace))
+        cg_cost_book_decide_anew(session->book);
     status = cg_call_attempt(&call, session, &failure);
+    if (session->watches_pace)
+        cg_pace_end(&session->pace);
     if (status != CELLGATE_OK)
         return tell(error, &failure, status);
     if (report != NULL)

@@ -44,6 +44,8 @@ static cellgate_status start_routing(cellgate_session *session,
                                      cellgate_error *error)
 {
     session->learns = config->learn;
+    session->watches_pace = config->regime == CG_ARRIVALS_AUTO;
+    cg_pace_init(&session->pace, &cg_real_clock);
     cg_shadow_init(&session->shadow, session,
                    config->learn ? config->shadow / 100.0 : 0);
     session->learner = cg_learner_create();

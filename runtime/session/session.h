@@ -9,6 +9,7 @@
 #define CELLGATE_RUNTIME_SESSION_SESSION_H
 
 #include "runtime/schedule/learn.h"
+#include "runtime/schedule/pace.h"
 #include "runtime/schedule/queue.h"
 #include "runtime/session/placement.h"
 #include "runtime/session/readmission.h"
@@ -39,6 +40,7 @@ typedef struct cg_candidate {
 /* What was learned, the last of each segment and shape. */
 typedef struct cg_learned {
     const cg_segment *segment;
+    cg_regime regime;
     cg_cost_point point;
 } cg_learned;
 
@@ -71,6 +73,8 @@ struct cellgate_session {
     cg_loads *loads;
     cg_learner *learner; /* with a router */
     bool learns;         /* what it is told changes what is known */
+    bool watches_pace;   /* which decides the regime */
+    cg_pace pace;
     cg_shadow shadow;
     cg_lessons lessons; /* to be written when the session ends */
     double handoff;     /* cg_session_handoff(); 0: not measured yet */
