@@ -62,13 +62,16 @@ static json_t *devices_json(const cellgate_runtime *runtime)
             array,
             json_pack(
                 "{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, "
-                "s:I, s:i}",
+                "s:I, s:i, s:f, s:o}",
                 "name", info.name, "plugin", info.plugin, "status",
                 cellgate_status_name((cellgate_status)info.status), "reason",
                 info.reason, "kind", kind_name(info.kind), "description",
                 info.description, "vendor", info.vendor, "driver", info.driver,
                 "resource", info.resource, "identity", info.identity, "memory",
-                (json_int_t)info.memory, "queue_depth", (int)info.queue_depth));
+                (json_int_t)info.memory, "queue_depth", (int)info.queue_depth,
+                "out_seconds", info.out_seconds, "retry_seconds",
+                info.retry_seconds >= 0 ? json_real(info.retry_seconds)
+                                        : json_null()));
     return array;
 }
 

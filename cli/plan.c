@@ -48,7 +48,7 @@ static json_t *decision_json(const char *path,
 {
     return json_pack(
         "{s:s, s:I, s:I, s:s, s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:o, s:s, "
-        "s:i, s:o}",
+        "s:b, s:i, s:o}",
         "model", path, "batch", (json_int_t)decision->batch, "steps",
         (json_int_t)decision->steps, "choice", decision->choice, "reason",
         decision->reason, "rival", decision->rival, "estimate",
@@ -57,8 +57,8 @@ static json_t *decision_json(const char *path,
         "once", decision->once, "requests",
         decision->expected_requests > 0 ? json_real(decision->expected_requests)
                                         : json_null(),
-        "regime", decision->regime, "host_parts", (int)decision->host_parts,
-        "candidates", candidates_json(explanation));
+        "regime", decision->regime, "kept", (int)decision->kept, "host_parts",
+        (int)decision->host_parts, "candidates", candidates_json(explanation));
 }
 
 /* "3 d", since then. */

@@ -149,6 +149,12 @@ typedef struct cellgate_decision {
                                  so that it does not count */
     double once; /* seconds to be spent once before the first request there, as
                     far as they were measured: see a cellgate_candidate_info */
+    int32_t kept;   /* non-zero: requests of the shape go there since `pinned`,
+                       and the rival, which is better, is not so by enough */
+    double needed;  /* of one that is kept: so many times less the rival's time
+                       would have to be predicted; the margin or the noise */
+    int64_t pinned; /* in seconds since 1970; 0: the session has had no request
+                       of that class of shapes yet */
     const char *regime; /* "back-to-back" or "spaced": costs are of that one */
 } cellgate_decision;
 

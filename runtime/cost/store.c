@@ -281,7 +281,7 @@ static cellgate_status read_verdict(sqlite3 *file,
 {
     sqlite3_stmt *row = cg_cost_store_prepare(
         file,
-        "SELECT correct, worst FROM verdict v JOIN candidate c ON "
+        "SELECT correct, worst, v.at FROM verdict v JOIN candidate c ON "
         "c.id = v.candidate JOIN structure s ON s.id = v.structure "
         "WHERE " CG_CANDIDATE_IS " AND s.text = ?8",
         candidate, structure);
@@ -291,6 +291,7 @@ static cellgate_status read_verdict(sqlite3 *file,
         verdict->checked = true;
         verdict->right = sqlite3_column_int(row, 0) == 1;
         verdict->worst = sqlite3_column_double(row, 1);
+        verdict->at = sqlite3_column_int64(row, 2);
     }
     sqlite3_finalize(row);
     return step == SQLITE_ROW || step == SQLITE_DONE

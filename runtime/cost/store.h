@@ -57,6 +57,7 @@ typedef struct cg_cost_verdict {
     bool checked;
     bool right;
     double worst; /* of |result - reference| / largest |reference| */
+    int64_t at;   /* when, in seconds since 1970; 0 stands for now */
 } cg_cost_verdict;
 
 /*

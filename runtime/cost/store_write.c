@@ -104,7 +104,9 @@ cellgate_status cg_cost_store_put_verdict(cg_cost_store *store,
     done = put != NULL &&
            sqlite3_bind_int(put, 9, verdict->right) == SQLITE_OK &&
            sqlite3_bind_double(put, 10, verdict->worst) == SQLITE_OK &&
-           sqlite3_bind_int64(put, 11, (int64_t)time(NULL)) == SQLITE_OK &&
+           sqlite3_bind_int64(
+               put, 11, verdict->at > 0 ? verdict->at : (int64_t)time(NULL)) ==
+               SQLITE_OK &&
            sqlite3_step(put) == SQLITE_DONE;
     sqlite3_finalize(put);
     return cg_cost_store_settle(file, done, "keeping a verdict", error);

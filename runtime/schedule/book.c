@@ -358,9 +358,11 @@ cellgate_status cg_cost_book_put_verdict(cg_cost_book *book,
         status = no_memory(error);
     } else {
         page->verdict = *verdict;
+        if (verdict->at == 0)
+            page->verdict.at = (int64_t)time(NULL);
         atomic_fetch_add(&book->generation, 1);
         status = cg_cost_store_put_verdict(book->store, candidate, structure,
-                                           verdict, &why);
+                                           &page->verdict, &why);
         status = cg_book_settle(book, page, status, &why, error);
     }
     pthread_mutex_unlock(&book->mutex);

@@ -57,19 +57,23 @@ static double noise(const cg_option *a, const cg_option *b,
     return hypot(first, second);
 }
 
+/* ln of the gain that overturns a pin. */
+static double needed(double error, const cg_policy *policy)
+{
+    return fmax(log1p(policy->margin), ONE_SIDED * error);
+}
+
 /* Whether a pin on `pinned` should go to `best`. */
 static bool overturns(const cg_option *options, size_t pinned, size_t best,
                       const cg_policy *policy)
 {
     const double now = cg_option_score(&options[pinned], policy);
     const double then = cg_option_score(&options[best], policy);
-    double gain;
 
     if (isinf(now))
         return !isinf(then);
-    gain = log(now / then);
-    return gain > log1p(policy->margin) &&
-           gain > ONE_SIDED * noise(&options[pinned], &options[best], policy);
+    return log(now / then) >
+           needed(noise(&options[pinned], &options[best], policy), policy);
 }
 
 static void compare(const cg_option *options, size_t count,
@@ -86,6 +90,7 @@ static void compare(const cg_option *options, size_t count,
         return;
     decision->ahead = cg_option_score(rival, policy) / decision->score;
     decision->error = noise(chosen, rival, policy);
+    decision->needed = exp(needed(decision->error, policy));
 }
 
 void cg_decide(const cg_option *options, size_t count, size_t pinned,

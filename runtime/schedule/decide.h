@@ -50,6 +50,10 @@ typedef struct cg_decision {
     double score;  /* of the chosen one, seconds */
     double ahead;  /* the rival's score over the chosen one's; 0 without */
     double error;  /* standard error of ln(ahead) */
+    /* So many times better an option must be than the chosen one, of that
+       error, for a pin on it to go there: beyond the margin and the noise. 0
+       without a rival that is measured. */
+    double needed;
     cg_because because;
 } cg_decision;
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "runtime/given.h"
+#include "runtime/session/call.h"
 #include "runtime/session/explain_shapes.h"
 #include "runtime/session/explanation.h"
 #include "runtime/session/offers.h"
@@ -315,6 +316,8 @@ static void tell_route(cellgate_explanation *made, const cg_route *route)
     decision->error = route->cost.error;
     decision->estimate = (int32_t)route->cost.kind;
     decision->ahead = route->ahead;
+    decision->kept = route->kept;
+    decision->needed = (double)route->needed;
     if (route->ahead > 0)
         append(made->rival, sizeof made->rival, "",
                cg_device_name(route->rival->engine->device),
@@ -357,31 +360,78 @@ static cellgate_status tell_pin(explaining *of, const cg_pin *pin,
     return tell_choice(of, &pin->ways[pin->split.other].cut->partition, error);
 }
 
+/* What requests of that shape are pinned to; *found: anything. */
+static cellgate_status find_pinned(const explaining *of, bool masked,
+                                   cg_pin *pin, bool *found,
+                                   cellgate_error *error)
+{
+    static const int32_t none = 0;
+    const cellgate_model *model = of->session->model;
+    cellgate_input *inputs = calloc(model->input_count, sizeof *inputs);
+    const cellgate_request request = { .struct_size = sizeof request,
+                                       .inputs = inputs,
+                                       .input_count = model->input_count };
+    cg_call call = { .request = &request };
+
+    if (inputs == NULL)
+        return no_memory(error);
+    for (size_t at = 0; at < model->input_count; at++) {
+        const cg_shape *shape = &of->costing.shapes[model->inputs[at].value];
+        cellgate_tensor *tensor = &inputs[at].tensor;
+
+        inputs[at].struct_size = sizeof *inputs;
+        tensor->struct_size = sizeof *tensor;
+        tensor->rank = shape->rank;
+        memcpy(tensor->shape, shape->extent, sizeof tensor->shape);
+        inputs[at].lengths = masked ? &none : NULL;
+    }
+    *found = cg_router_find(of->session->router, &call, of->costing.fill, pin);
+    free(inputs);
+    return CELLGATE_OK;
+}
+
+static cellgate_status tell_routed(explaining *of, cg_placement *first,
+                                   bool masked, cellgate_error *error)
+{
+    cg_cut **cuts = cg_router_cuts(of->session->router);
+    cg_pin before, pin;
+    bool pinned = false;
+    cellgate_status status = find_pinned(of, masked, &before, &pinned, error);
+
+    if (status == CELLGATE_OK)
+        status = cg_once_decide(&of->costing, cuts, masked,
+                                pinned ? &before : NULL, &pin, error);
+    if (status != CELLGATE_OK)
+        return status;
+    if (pin.way_count == 0)
+        return tell_placed(of, first, masked, error);
+    if (pinned && before.way_count > 0 && before.ways[0].cut == pin.ways[0].cut)
+        of->made->decision.pinned = before.since;
+    return tell_pin(of, &pin, error);
+}
+
 static cellgate_status tell_decision(explaining *of, bool masked,
                                      cellgate_error *error)
 {
     cellgate_session *session = of->session;
     const cellgate_decision *decision = &of->made->decision;
-    const cg_rule *rule =
+    cg_rule *rule =
         cg_rules_find(&session->rules, decision->batch, decision->steps);
     cg_placement *first;
     cellgate_status status;
-    cg_pin pin;
 
-    if (rule != NULL)
-        return tell_placed(of, rule->placement, masked, error);
+    if (rule != NULL) {
+        status = cg_rule_placement_held(rule, session, &first, error);
+        return status == CELLGATE_OK ? tell_placed(of, first, masked, error)
+                                     : status;
+    }
     status =
         cg_session_placement_held(session, session->primary, &first, error);
     if (status != CELLGATE_OK)
         return status;
     if (session->router == NULL)
         return tell_placed(of, first, masked, error);
-    status = cg_once_decide(&of->costing, cg_router_cuts(session->router),
-                            masked, NULL, &pin, error);
-    if (status != CELLGATE_OK)
-        return status;
-    return pin.way_count > 0 ? tell_pin(of, &pin, error)
-                             : tell_placed(of, first, masked, error);
+    return tell_routed(of, first, masked, error);
 }
 
 /* What the estimates lack. */

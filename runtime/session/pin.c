@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "runtime/schedule/dispatch.h"
 #include "runtime/session/session.h"
@@ -219,6 +220,9 @@ static void tell_kept(const weighing *all, const cg_decision *decision,
     route->once = (float)all->options[decision->chosen].once;
     route->rival = all->of[decision->rival].longest;
     route->ahead = decision->ahead;
+    route->needed = (float)decision->needed;
+    route->by_margin =
+        decision->needed <= 1 + all->costing->policy.margin + 1e-9;
 }
 
 static void decide(weighing *all, const cg_pin *before, cg_pin *pin)
@@ -235,6 +239,8 @@ static void decide(weighing *all, const cg_pin *before, cg_pin *pin)
         return;
     pin->route = all->costing->route;
     pin->route.requests = (float)all->costing->policy.expected_requests;
+    pin->since =
+        decision.chosen == pinned ? before->since : (uint32_t)time(NULL);
     if (decision.because == CG_BECAUSE_KEPT)
         tell_kept(all, &decision, &pin->route);
     order(all, decision.chosen, pin);

@@ -61,10 +61,12 @@ void cg_route_text(const cg_route *route, char *text, size_t size)
         return;
     if (route->kept)
         snprintf(text + used, size - used,
-                 ", kept: %s %s is predicted %d%% faster, within the margin or "
-                 "the noise",
+                 ", kept: %s %s is predicted %d%% faster; more than %d%% (%s) "
+                 "would overturn that",
                  cg_device_name(rival->engine->device), rival->variant.name,
-                 (int)((1 / route->ahead - 1) * 100 + 0.5));
+                 (int)((1 / route->ahead - 1) * 100 + 0.5),
+                 (int)((double)(route->needed - 1) * 100 + 0.5),
+                 route->by_margin ? "the margin" : "the noise");
     else
         snprintf(text + used, size - used, ", %d.%d times ahead of %s %s",
                  tenths / 10, tenths % 10,
@@ -291,6 +293,18 @@ cellgate_status cg_router_pin(cg_router *router, cellgate_session *session,
     pin->fill = (float)fill;
     pin->narrow = true;
     return status;
+}
+
+bool cg_router_find(const cg_router *router, const cg_call *call, double fill,
+                    cg_pin *pin)
+{
+    uint64_t made_in;
+
+    return cg_route_table_find(router->table, key_of(call, fill, false),
+                               &made_in, pin) &&
+           (!pin->narrow ||
+            cg_route_table_find(router->table, key_of(call, fill, true),
+                                &made_in, pin));
 }
 
 bool cg_router_narrow(cg_router *router, cellgate_session *session,

@@ -25,6 +25,9 @@ typedef struct cg_route {
     float once;     /* seconds that are to be spent once before, where these
                        count: weights to be laid out */
     float requests; /* that they are spread over */
+    float needed;   /* of one that is kept: so many times faster another must be
+                       predicted to be */
+    bool by_margin; /* that is the margin; else the noise */
     double ahead;   /* of the best other candidate for the longest segment;
                        0: there is none, or it is not measured */
     const cg_segment *rival; /* that one */
@@ -56,7 +59,8 @@ typedef struct cg_pin {
     cg_split split;
     /* With no way: a part that the first device gets wrong. */
     const cg_segment *wrong;
-    float fill; /* of the request's steps those that are valid */
+    float fill;     /* of the request's steps those that are valid */
+    uint32_t since; /* when the best way was taken, in seconds since 1970 */
     /* Some device takes only a part of the class's shapes: each shape has a pin
        of its own. */
     bool narrow;
@@ -93,6 +97,11 @@ cellgate_status cg_router_pin(cg_router *router,
                               struct cellgate_session *session,
                               const struct cg_call *call, cg_pin *pin,
                               cellgate_error *error);
+/* The pin of that class of shapes or of that shape, as it was decided last, if
+   there is one. Of the call the shapes of its request count, and whether it has
+   masks or lengths. Any thread. */
+bool cg_router_find(const cg_router *router, const struct cg_call *call,
+                    double fill, cg_pin *pin);
 /* A device refused the request's shape, which others of its class may not have:
    from now on each shape of the class has a pin of its own. False: it had. */
 bool cg_router_narrow(cg_router *router, struct cellgate_session *session,

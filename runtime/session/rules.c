@@ -173,6 +173,17 @@ static cellgate_status place_again(cg_rule *rule, cellgate_session *session,
     return CELLGATE_OK;
 }
 
+cellgate_status cg_rule_placement_held(cg_rule *rule, cellgate_session *session,
+                                       cg_placement **placement,
+                                       cellgate_error *error)
+{
+    cellgate_status status = place_again(rule, session, error);
+
+    if (status == CELLGATE_OK)
+        *placement = atomic_load(&rule->placement);
+    return status;
+}
+
 cellgate_status cg_rule_placement(cg_rule *rule, cellgate_session *session,
                                   cg_placement **placement,
                                   cellgate_error *error)

@@ -40,6 +40,11 @@ cellgate_status cg_rule_placement(cg_rule *rule,
                                   struct cellgate_session *session,
                                   cg_placement **placement,
                                   cellgate_error *error);
+/* The same for who holds it. */
+cellgate_status cg_rule_placement_held(cg_rule *rule,
+                                       struct cellgate_session *session,
+                                       cg_placement **placement,
+                                       cellgate_error *error);
 /* Retires placements on the engine. */
 void cg_rules_retire(const cg_rules *rules, const cg_engine *engine);
 

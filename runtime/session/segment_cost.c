@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "runtime/session/numeric.h"
 #include "runtime/session/once.h"
@@ -54,6 +55,28 @@ static double share_of(const cg_segment *segment)
            fmax(cg_device_thread_budget(engine->device), 1);
 }
 
+static const char *why_wrong(const cg_cost_verdict *verdict,
+                             cellgate_error *refusal)
+{
+    const time_t at = (time_t)verdict->at;
+    char day[16] = "";
+    struct tm date;
+
+    if (gmtime_r(&at, &date) != NULL)
+        (void)strftime(day, sizeof day, "%Y-%m-%d", &date);
+    if (isfinite(verdict->worst))
+        (void)cellgate_fail(refusal, CELLGATE_DEVICE_FAILED,
+                            "its results are wrong, by %.2g of the largest, "
+                            "as it was found on %s",
+                            verdict->worst, day);
+    else
+        (void)cellgate_fail(refusal, CELLGATE_DEVICE_FAILED,
+                            "its results are wrong, some are no numbers, as it "
+                            "was found on %s",
+                            day);
+    return refusal->text;
+}
+
 /* Whether the device takes the shape and had the memory for it. */
 static cellgate_status look_at_shape(const cg_costing *costing,
                                      const cg_segment *segment,
@@ -102,7 +125,7 @@ cellgate_status cg_segment_option(const cg_costing *costing,
     if (status != CELLGATE_OK)
         return status;
     if (verdict.checked && !verdict.right)
-        option->excluded = "its results are wrong";
+        option->excluded = why_wrong(&verdict, refusal);
     else if (look_at_shape(costing, segment, &candidate, &shape, refusal) !=
              CELLGATE_OK)
         option->excluded = refusal->text;

@@ -130,6 +130,9 @@ printf '[device card]\nplugin = vendor\n' >"$work/absent.ini"
 expect 5 cellgate run $model.keras --input $model.npz:in0 --device card \
   --config "$work/absent.ini"
 says stderr "vendor"
+expect 0 cellgate devices --config "$work/absent.ini" --json
+says stdout '"out_seconds": 0.0'
+says stdout '"retry_seconds": null'
 printf '[device card]\nplugin = vendor\nenabled = yes\n' >"$work/must.ini"
 expect 5 cellgate run $model.keras --input $model.npz:in0 --config "$work/must.ini"
 says stderr "vendor"

@@ -103,6 +103,7 @@ static void a_pin_holds_within_the_margin(void **state)
     assert_int_equal(decision.because, CG_BECAUSE_KEPT);
     assert_int_equal(decision.rival, 1);
     assert_true(decision.ahead < 1);
+    assert_true(fabs(decision.needed - 1.05) < 1e-9);
     options[0] = option(1.06e-3, 0.001);
     assert_int_equal(decided(options, 2, 0).chosen, 1);
 }
@@ -111,9 +112,13 @@ static void a_pin_holds_within_the_margin(void **state)
 static void a_pin_holds_within_the_noise(void **state)
 {
     cg_option options[] = { option(1.1e-3, 0.1), option(1e-3, 0.1) };
+    cg_decision decision;
 
     (void)state;
-    assert_int_equal(decided(options, 2, 0).chosen, 0);
+    decision = decided(options, 2, 0);
+    assert_int_equal(decision.chosen, 0);
+    /* 95% of a normal variable lies below 1.645 of its deviations. */
+    assert_true(fabs(decision.needed - exp(1.645 * decision.error)) < 1e-9);
     assert_int_equal(decided(options, 2, CG_NO_OPTION).chosen, 1);
     options[0] = option(1.1e-3, 0.01);
     options[1] = option(1e-3, 0.01);

@@ -252,7 +252,8 @@ static void wrong_results_are_never_chosen(void **state)
          cellgate_explanation_get(explanation, at, &line) == CELLGATE_OK; at++)
         if (strcmp(line.device, "liar") == 0) {
             assert_string_not_equal(line.excluded, "");
-            told = told || strcmp(line.excluded, "its results are wrong") == 0;
+            told =
+                told || strstr(line.excluded, "its results are wrong") != NULL;
         }
     assert_true(told);
     cellgate_explanation_destroy(explanation);
@@ -399,7 +400,7 @@ static void what_cannot_be_kept_is_told(void **state)
     for (size_t at = 0;
          cellgate_explanation_get(explanation, at, &line) == CELLGATE_OK; at++)
         if (strcmp(line.device, "liar") == 0)
-            excluded |= strcmp(line.excluded, "its results are wrong") == 0;
+            excluded |= strstr(line.excluded, "its results are wrong") != NULL;
     assert_true(excluded);
     cellgate_explanation_destroy(explanation);
     end(&with);

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/unit/cost_rig.h"
 #include "tests/unit/fail_allocation.h"
@@ -220,7 +221,9 @@ static void a_split_is_told(void **state)
 
 static void reasons_against(void **state)
 {
-    const cg_cost_verdict wrong = { .checked = true, .worst = 0.3 };
+    const cg_cost_verdict wrong = { .checked = true,
+                                    .worst = 0.3,
+                                    .at = 1785585600 };
     const cg_segment *segment;
     cg_cost_candidate candidate;
     cellgate_candidate_info line;
@@ -245,9 +248,52 @@ static void reasons_against(void **state)
                                    segment->structure, &wrong, NULL);
     ask(&with, 64);
     line = line_of(&with, "card", "any", false);
-    assert_string_equal(line.excluded, "its results are wrong");
+    assert_string_equal(line.excluded,
+                        "its results are wrong, by 0.3 of the largest, as it "
+                        "was found on 2026-08-01");
     assert_float_equal(line.seconds, 3e-4, 1e-9);
     assert_int_equal(line.chosen, 0);
+    end(&with);
+}
+
+/* What an explanation says of a pin is what requests have made of it. */
+static void a_kept_pin_is_told(void **state)
+{
+    const int64_t before = (int64_t)time(NULL);
+    uint64_t random = 3;
+    rig_request request;
+    set_up with;
+
+    (void)state;
+    begin(&with, two_devices, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 1e-4, 1e-4);
+    cost_rig_set(with.session, "card", "any", 2e-4, 2e-4);
+    rig_request_init(&request, with.session, with.model, 64, 5, 0, &random);
+    rig_run(with.session, &request, NULL);
+    rig_request_finish(&request);
+    ask(&with, 64);
+    assert_string_equal(with.decision.choice, "cpu t1");
+    assert_int_equal(with.decision.kept, 0);
+    assert_true(with.decision.pinned >= before);
+    cost_rig_set(with.session, "card", "any", 0.96e-4, 0.96e-4);
+    ask(&with, 64);
+    assert_string_equal(with.decision.choice, "cpu t1");
+    assert_int_equal(with.decision.kept, 1);
+    assert_true(with.decision.pinned >= before);
+    assert_string_equal(with.decision.rival, "card any");
+    assert_float_equal(with.decision.needed, 1.05, 1e-6);
+    assert_non_null(strstr(with.decision.reason,
+                           "kept: card any is predicted 4% faster; more than "
+                           "5% (the margin) would overturn that"));
+    /* No request of a smaller batch has come: nothing is pinned there. */
+    ask(&with, 1);
+    assert_string_equal(with.decision.choice, "card any");
+    assert_true(with.decision.pinned == 0);
+    /* What would overturn it does. */
+    cost_rig_set(with.session, "card", "any", 0.95e-4, 0.95e-4);
+    ask(&with, 64);
+    assert_string_equal(with.decision.choice, "card any");
+    assert_int_equal(with.decision.kept, 0);
     end(&with);
 }
 
@@ -454,6 +500,7 @@ int main(void)
         cmocka_unit_test(requests_go_where_it_says),
         cmocka_unit_test(a_split_is_told),
         cmocka_unit_test(reasons_against),
+        cmocka_unit_test(a_kept_pin_is_told),
         cmocka_unit_test(a_device_out_of_service),
         cmocka_unit_test(a_cut_is_told),
         cmocka_unit_test(shapes_that_are_none),

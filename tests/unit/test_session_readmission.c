@@ -206,6 +206,23 @@ static void requests_go_there_again(void **state)
     three_devices_end(&with);
 }
 
+/* With lengths the model is cut anew, in the opening that there is now. */
+static void expect_explained(cellgate_session *session)
+{
+    const cellgate_question question = { sizeof question, 1, 3, 0.5 };
+    cellgate_decision decision = { .struct_size = sizeof decision };
+    cellgate_explanation *explanation = NULL;
+    cellgate_error error = CELLGATE_ERROR_INIT;
+
+    if (cellgate_explain(session, &question, &explanation, &error) !=
+        CELLGATE_OK)
+        fail_msg("%s", error.text);
+    cellgate_explanation_decision(explanation, &decision);
+    assert_non_null(strstr(decision.choice, "card"));
+    assert_non_null(strstr(decision.reason, "[pin all]"));
+    cellgate_explanation_destroy(explanation);
+}
+
 /* A [pin NAME] section goes on sending requests there. */
 static void a_pin_holds_for_the_device_that_is_back(void **state)
 {
@@ -234,6 +251,7 @@ static void a_pin_holds_for_the_device_that_is_back(void **state)
         }
         while (cg_device_usable(device, NULL) != CELLGATE_OK)
             wait_a_little();
+        expect_explained(session);
     }
     assert_int_equal(right, 2 + 1 + 1);
     rig_request_finish(&request);

@@ -275,7 +275,8 @@ static void a_little_better_is_not_enough(void **state)
     expect(&with, 64, "cpu", "2.0 times ahead of card any");
     cost_rig_set(with.session, "card", "any", 0.96e-4, 0.96e-4);
     expect(&with, 64, "cpu",
-           "kept: card any is predicted 4% faster, within the margin");
+           "kept: card any is predicted 4% faster; more than 5% (the margin) "
+           "would overturn that");
     cost_rig_set(with.session, "card", "any", 0.9e-4, 0.9e-4);
     expect(&with, 64, "card", "1.1 times ahead of cpu t1");
     end(&with);
