@@ -58,7 +58,7 @@ static void test_there_are_two_cards(void **state)
     cellgate_error error = CELLGATE_ERROR_INIT;
 
     (void)state;
-    assert_int_equal(rig.plugin->device_count(rig.instance), 2);
+    assert_int_equal(rig.plugin->device_count(rig.instance), 3);
     assert_int_equal(
         rig.plugin->device_describe(rig.instance, 0, &card, &error),
         CELLGATE_OK);
@@ -71,7 +71,7 @@ static void test_there_are_two_cards(void **state)
     assert_string_equal(card.resource, "pci:0000:7f:00.0");
     assert_string_not_equal(card.resource, other.resource);
     assert_int_equal(
-        rig.plugin->device_describe(rig.instance, 2, &card, &error),
+        rig.plugin->device_describe(rig.instance, 3, &card, &error),
         CELLGATE_INVALID);
 }
 

@@ -80,14 +80,14 @@ cellgate_status remote_device_describe(cellgate_instance *instance,
                                        cellgate_error *error)
 {
     static const char *const resources[REMOTE_DEVICE_COUNT] = {
-        "pci:0000:7f:00.0", "pci:0000:80:00.0"
+        "pci:0000:7f:00.0", "pci:0000:80:00.0", "pci:0000:81:00.0"
     };
     cellgate_device_description card = { .struct_size = sizeof card };
 
     (void)instance;
     if (index >= REMOTE_DEVICE_COUNT)
         return cellgate_fail(error, CELLGATE_INVALID,
-                             "there is no device %u, only 0 and 1",
+                             "there is no device %u, only 0 to 2",
                              (unsigned)index);
     (void)snprintf(card.name, sizeof card.name, "Remote stand-in %u",
                    (unsigned)index);

@@ -13,7 +13,7 @@
 #include "tests/plugins/remote/queue.h"
 #include "tests/plugins/remote/simulation.h"
 
-#define REMOTE_DEVICE_COUNT 2
+#define REMOTE_DEVICE_COUNT 3
 #define REMOTE_DEFAULT_MEMORY "268435456"
 
 struct cellgate_instance {
