@@ -13,6 +13,7 @@ AC_DEFUN([CELLGATE_SUMMARY], [
   echo "  library and command    yes"
   CELLGATE_SUMMARY_LINE([OpenMP plugin         ], [openmp])
   echo "    kernel levels         scalar$cellgate_levels"
+  CELLGATE_SUMMARY_LINE([OpenCL plugin         ], [opencl])
   CELLGATE_SUMMARY_LINE([unit tests (cmocka)   ], [cmocka])
   CELLGATE_SUMMARY_LINE([bench against oneDNN  ], [onednn])
   echo

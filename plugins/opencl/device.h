@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.h: the instance, the open device, and its memory. */
+#ifndef CELLGATE_OPENCL_DEVICE_H
+#define CELLGATE_OPENCL_DEVICE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "plugins/opencl/cache.h"
+#include "plugins/opencl/platform.h"
+
+struct cellgate_instance {
+    const cellgate_host *host;
+    struct ocl_api api;
+    struct ocl_found_list found;
+};
+
+struct ocl_program; /* program.h */
+
+struct cellgate_device {
+    const cellgate_host *host;
+    const struct ocl_api *cl;
+    const struct ocl_found *found;
+    cl_context context;
+
+    /*
+     * How kernels are written for it. A width of 1: work-items run in lockstep,
+     * and a group of them shares a unit of work. More: a work-item is a thread
+     * that computes on vectors, and is a group by itself.
+     */
+    uint32_t vector;
+    uint32_t group; /* work-items of a group, at most */
+    uint32_t side;  /* of the group that multiplies matrices, squared */
+    uint32_t slices;
+    uint32_t threads; /* of the host that a run keeps busy */
+
+    pthread_mutex_t lock; /* programs */
+    struct ocl_program *programs;
+    struct ocl_cache cache;
+    _Atomic uint64_t built;  /* programs compiled from source */
+    _Atomic uint64_t loaded; /* programs that the cache had */
+
+    _Atomic uint64_t memory_used;
+    atomic_bool lost;
+};
+
+/* The table's operations of the same name. */
+cellgate_status ocl_device_open(cellgate_instance *instance, uint32_t index,
+                                const cellgate_settings *settings,
+                                cellgate_device **device,
+                                cellgate_error *error);
+void ocl_device_close(cellgate_device *device);
+void *ocl_host_allocate(cellgate_device *device, size_t size);
+void ocl_host_release(cellgate_device *device, void *memory);
+uint64_t ocl_memory_used(cellgate_device *device);
+
+/* OK, or DEVICE_LOST after that was once the answer to anything. */
+cellgate_status ocl_device_check(cellgate_device *device,
+                                 cellgate_error *error);
+
+/* ocl_fail(), which also remembers that a device is lost. */
+cellgate_status ocl_device_fail(cellgate_device *device, cellgate_error *error,
+                                cl_int code, const char *function,
+                                const char *doing);
+
+/* Device memory; `memory` is NULL without. */
+struct ocl_buffer {
+    cl_mem memory;
+    size_t size;
+};
+
+/*
+ * `count` elements of `size` bytes (not none: at least one is allocated).
+ * DEVICE_MEMORY: it does not fit beside what is there.
+ */
+cellgate_status ocl_buffer_create(cellgate_device *device, int64_t count,
+                                  size_t size, struct ocl_buffer *buffer,
+                                  cellgate_error *error);
+void ocl_buffer_destroy(cellgate_device *device, struct ocl_buffer *buffer);
+
+#endif /* CELLGATE_OPENCL_DEVICE_H */

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "plugins/opencl/plan.h"
+#include "plugins/opencl/program.h"
+
+/* Input products computed ahead, bytes: what a CPU's caches keep; enough work
+   to fill a card. */
+#define PRODUCTS_SHARED ((int64_t)4 << 20)
+#define PRODUCTS_CARD ((int64_t)64 << 20)
+/* Steps of one launch of the whole-sequence kernel: watchdogs of displays kill
+   a kernel that takes seconds. */
+#define STEPS_A_LAUNCH 8192
+
+/* ---- Kernels ----------------------------------------------------------- */
+
+/* The most work-items that a group of this kernel may have. */
+static cellgate_status kernel_limit(cellgate_device *device, cl_kernel kernel,
+                                    size_t *limit, cellgate_error *error)
+{
+    size_t most = 0;
+    cl_int code = device->cl->GetKernelWorkGroupInfo(kernel, device->found->id,
+                                                     CL_KERNEL_WORK_GROUP_SIZE,
+                                                     sizeof most, &most, NULL);
+
+    if (code != CL_SUCCESS)
+        return ocl_device_fail(device, error, code, "clGetKernelWorkGroupInfo",
+                               "creating a plan");
+    *limit = most < device->group ? most : device->group;
+    return CELLGATE_OK;
+}
+
+static cellgate_status lstm_kernels(struct cellgate_plan *plan, uint32_t index,
+                                    cellgate_error *error)
+{
+    cellgate_device *device = plan->device;
+    const struct ocl_lstm *lstm = &plan->weights->stages[index].lstm;
+    const struct ocl_variant *variant = plan->variant;
+    struct ocl_stage_plan *stage = &plan->stages[index];
+    const bool step = variant->way == OCL_STEP;
+    const struct ocl_lstm_build build = { variant->rows,
+                                          variant->way == OCL_FUSED,
+                                          lstm->projects, lstm->usual };
+    cl_program program = NULL;
+    cellgate_status status = ocl_program_get(device, &build, &program, error);
+
+    if (status == CELLGATE_OK)
+        status = ocl_kernel_create(device, program,
+                                   step ? "lstm_step" : "lstm_whole",
+                                   &stage->main, error);
+    if (status == CELLGATE_OK && step && lstm->projects)
+        status = ocl_kernel_create(device, program, "lstm_project",
+                                   &stage->project, error);
+    if (status == CELLGATE_OK && step)
+        status = ocl_kernel_create(device, program, "lstm_last", &stage->last,
+                                   error);
+    if (status == CELLGATE_OK)
+        status = kernel_limit(device, stage->main, &stage->items, error);
+    return status;
+}
+
+/* How many items of a group share a layer. */
+static cellgate_status lstm_items(struct cellgate_plan *plan, uint32_t index,
+                                  cellgate_error *error)
+{
+    const cellgate_device *device = plan->device;
+    const struct ocl_lstm *lstm = &plan->weights->stages[index].lstm;
+    struct ocl_stage_plan *stage = &plan->stages[index];
+    size_t wanted = ((size_t)lstm->blocks + 31) / 32 * 32, sums;
+
+    if (plan->variant->way != OCL_STEP) {
+        if (stage->items > wanted)
+            stage->items = wanted;
+        return CELLGATE_OK;
+    }
+    stage->items /= device->slices;
+    if (stage->items > 32)
+        stage->items = 32;
+    sums = sizeof(float) * 4 * plan->variant->rows * device->slices *
+           device->vector;
+    while (stage->items > 1 && device->slices > 1 &&
+           stage->items * sums > device->found->local_memory)
+        stage->items /= 2;
+    if (stage->items == 0)
+        return cellgate_fail(error, CELLGATE_DEVICE_FAILED,
+                             "the step kernel needs %u work-items in a group, "
+                             "more than %s gives it",
+                             (unsigned)device->slices,
+                             device->found->description.name);
+    return CELLGATE_OK;
+}
+
+static cellgate_status plan_kernels(struct cellgate_plan *plan,
+                                    cellgate_error *error)
+{
+    cellgate_device *device = plan->device;
+    cl_program rows = NULL;
+    cellgate_status status = ocl_program_get(device, NULL, &rows, error);
+    uint32_t i;
+
+    if (status == CELLGATE_OK)
+        status =
+            ocl_kernel_create(device, rows, "product", &plan->product, error);
+    if (status == CELLGATE_OK)
+        status = ocl_kernel_create(device, rows, "rows_activate",
+                                   &plan->activate, error);
+    if (status == CELLGATE_OK)
+        status = ocl_kernel_create(device, rows, "rows_softmax", &plan->softmax,
+                                   error);
+    for (i = 0; status == CELLGATE_OK && i < plan->weights->stage_count; i++) {
+        if (plan->weights->stages[i].kind != OCL_STAGE_LSTM)
+            continue;
+        status = lstm_kernels(plan, i, error);
+        if (status == CELLGATE_OK)
+            status = lstm_items(plan, i, error);
+    }
+    return status;
+}
+
+/* ---- Memory ------------------------------------------------------------ */
+
+/* Floats of a layer's input products for one step. */
+static int64_t products_of_step(const struct cellgate_plan *plan,
+                                const struct ocl_lstm *lstm)
+{
+    return plan->batch * lstm->directions * 4 * lstm->blocks *
+           plan->device->vector;
+}
+
+/* A smaller chunk where the products of the wanted one do not fit. */
+static cellgate_status products_memory(struct cellgate_plan *plan,
+                                       cellgate_error *error)
+{
+    const cellgate_weights *weights = plan->weights;
+    int64_t bytes =
+        plan->device->found->unified ? PRODUCTS_SHARED : PRODUCTS_CARD;
+    cellgate_status status = CELLGATE_OK;
+
+    for (;; bytes /= 2) {
+        int64_t most = 0, longest = 1;
+        uint32_t i;
+
+        for (i = 0; i < weights->stage_count; i++) {
+            struct ocl_stage_plan *stage = &plan->stages[i];
+            int64_t step;
+
+            if (weights->stages[i].kind != OCL_STAGE_LSTM)
+                continue;
+            stage->chunk = STEPS_A_LAUNCH;
+            if (plan->variant->way == OCL_FUSED)
+                continue;
+            step = products_of_step(plan, &weights->stages[i].lstm);
+            stage->chunk = bytes / (int64_t)sizeof(float) / step;
+            if (stage->chunk > plan->steps)
+                stage->chunk = plan->steps;
+            if (stage->chunk < 1)
+                stage->chunk = 1;
+            if (stage->chunk > longest)
+                longest = stage->chunk;
+            if (most < stage->chunk * step)
+                most = stage->chunk * step;
+        }
+        if (most == 0)
+            return CELLGATE_OK;
+        status = ocl_buffer_create(plan->device, most, sizeof(float),
+                                   &plan->products, error);
+        if (status != CELLGATE_DEVICE_MEMORY || longest == 1)
+            return status;
+    }
+}
+
+static cellgate_status state_memory(struct cellgate_plan *plan, uint32_t index,
+                                    cellgate_error *error)
+{
+    cellgate_device *device = plan->device;
+    const struct ocl_lstm *lstm = &plan->weights->stages[index].lstm;
+    struct ocl_stage_plan *stage = &plan->stages[index];
+    const bool step = plan->variant->way == OCL_STEP;
+    const int64_t rows = lstm->directions * plan->batch;
+    cellgate_status status =
+        ocl_buffer_create(device, (step ? 2 : 1) * rows * lstm->output,
+                          sizeof(float), &stage->h, error);
+
+    if (status == CELLGATE_OK)
+        status = ocl_buffer_create(device, rows * lstm->hidden, sizeof(float),
+                                   &stage->c, error);
+    if (status == CELLGATE_OK && step && lstm->projects)
+        status = ocl_buffer_create(device, rows * lstm->hidden, sizeof(float),
+                                   &stage->hidden, error);
+    return status;
+}
+
+/* The widest result of a stage that is not the last. */
+static int64_t between_width(const cellgate_weights *weights)
+{
+    int64_t width = 0;
+    uint32_t i;
+
+    for (i = 0; i + 1 < weights->stage_count; i++)
+        if (width < weights->stages[i].width)
+            width = weights->stages[i].width;
+    return width;
+}
+
+static cellgate_status plan_memory(struct cellgate_plan *plan,
+                                   cellgate_error *error)
+{
+    cellgate_device *device = plan->device;
+    const cellgate_weights *weights = plan->weights;
+    const int64_t batch = plan->batch;
+    const int64_t rows = batch * (plan->steps > 0 ? plan->steps : 1);
+    const int64_t width = weights->stages[weights->stage_count - 1].width;
+    const int64_t between = between_width(weights);
+    struct {
+        struct ocl_buffer *buffer;
+        int64_t rows, width;
+    } needs[] = {
+        { &plan->x, rows, weights->input_width },
+        { &plan->lengths, batch, 1 },
+        { &plan->order, batch, 1 },
+        { &plan->y, rows, width },
+        { &plan->last, batch, width },
+        { &plan->between[0], rows, between },
+        { &plan->between[1], rows, between },
+    };
+    cellgate_status status = CELLGATE_OK;
+    size_t i;
+
+    for (i = 0; status == CELLGATE_OK && i < sizeof needs / sizeof needs[0];
+         i++) {
+        int64_t count;
+
+        if (__builtin_mul_overflow(needs[i].rows, needs[i].width, &count))
+            count = INT64_MAX / 8;
+        if (count > 0)
+            status = ocl_buffer_create(device, count, sizeof(float),
+                                       needs[i].buffer, error);
+    }
+    for (i = 0; status == CELLGATE_OK && i < weights->stage_count; i++)
+        if (weights->stages[i].kind == OCL_STAGE_LSTM)
+            status = state_memory(plan, (uint32_t)i, error);
+    if (status == CELLGATE_OK)
+        status = products_memory(plan, error);
+    return status;
+}
+
+/* ---- plan_create() and plan_destroy() ---------------------------------- */
+
+static struct cellgate_plan *allocate(cellgate_device *device,
+                                      const cellgate_weights *weights,
+                                      const cellgate_shape *shape)
+{
+    struct cellgate_plan *made = calloc(1, sizeof *made);
+
+    if (!made)
+        return NULL;
+    made->device = device;
+    made->weights = weights;
+    made->batch = shape->batch;
+    made->steps = shape->steps;
+    made->stages = calloc(weights->stage_count, sizeof *made->stages);
+    made->host_lengths = calloc((size_t)shape->batch, sizeof(int32_t));
+    made->host_order = calloc((size_t)shape->batch, sizeof(int32_t));
+    if (made->stages && made->host_lengths && made->host_order)
+        return made;
+    free(made->stages);
+    free(made->host_lengths);
+    free(made->host_order);
+    free(made);
+    return NULL;
+}
+
+cellgate_status ocl_plan_create(cellgate_device *device,
+                                cellgate_weights *weights, uint64_t variant,
+                                const cellgate_shape *given,
+                                cellgate_plan **plan, cellgate_error *error)
+{
+    cellgate_shape shape;
+    struct cellgate_plan *made;
+    cellgate_status status = ocl_device_check(device, error);
+    cl_int code;
+
+    if (status == CELLGATE_OK)
+        status = ocl_shape_read(given, &shape, error);
+    if (status != CELLGATE_OK)
+        return status;
+    if (!ocl_variant_at(variant))
+        return cellgate_fail(error, CELLGATE_INVALID, "no variant %llu",
+                             (unsigned long long)variant);
+    made = allocate(device, weights, &shape);
+    if (!made)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY, "no memory for a plan");
+    made->variant = ocl_variant_at(variant);
+    made->queue = device->cl->CreateCommandQueue(
+        device->context, device->found->id, CL_QUEUE_PROFILING_ENABLE, &code);
+    if (code != CL_SUCCESS) {
+        made->queue = NULL;
+        status = ocl_device_fail(device, error, code, "clCreateCommandQueue",
+                                 "creating a plan");
+    }
+    if (status == CELLGATE_OK)
+        status = plan_kernels(made, error);
+    if (status == CELLGATE_OK)
+        status = plan_memory(made, error);
+    if (status == CELLGATE_OK)
+        *plan = made;
+    else
+        ocl_plan_destroy(made);
+    return status;
+}
+
+static void free_kernel(const struct ocl_api *cl, cl_kernel kernel)
+{
+    if (kernel)
+        (void)cl->ReleaseKernel(kernel);
+}
+
+void ocl_plan_destroy(cellgate_plan *plan)
+{
+    const struct ocl_api *cl;
+    uint32_t i;
+
+    if (!plan)
+        return;
+    cl = plan->device->cl;
+    free_kernel(cl, plan->product);
+    free_kernel(cl, plan->activate);
+    free_kernel(cl, plan->softmax);
+    for (i = 0; i < plan->weights->stage_count; i++) {
+        struct ocl_stage_plan *stage = &plan->stages[i];
+
+        free_kernel(cl, stage->main);
+        free_kernel(cl, stage->project);
+        free_kernel(cl, stage->last);
+        ocl_buffer_destroy(plan->device, &stage->h);
+        ocl_buffer_destroy(plan->device, &stage->c);
+        ocl_buffer_destroy(plan->device, &stage->hidden);
+    }
+    ocl_buffer_destroy(plan->device, &plan->x);
+    ocl_buffer_destroy(plan->device, &plan->lengths);
+    ocl_buffer_destroy(plan->device, &plan->order);
+    ocl_buffer_destroy(plan->device, &plan->y);
+    ocl_buffer_destroy(plan->device, &plan->last);
+    ocl_buffer_destroy(plan->device, &plan->products);
+    ocl_buffer_destroy(plan->device, &plan->between[0]);
+    ocl_buffer_destroy(plan->device, &plan->between[1]);
+    if (plan->queue)
+        (void)cl->ReleaseCommandQueue(plan->queue);
+    free(plan->stages);
+    free(plan->host_lengths);
+    free(plan->host_order);
+    free(plan);
+}

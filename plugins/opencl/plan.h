@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plan.h: a queue, kernels and memory for runs up to a shape.
+ *
+ * A run enqueues everything (uploads, kernels, downloads) on the plan's own
+ * in-order queue and waits once, at the end. The input product of a layer is
+ * computed a chunk of steps ahead; the kernels that follow do the chunk's
+ * steps.
+ */
+#ifndef CELLGATE_OPENCL_PLAN_H
+#define CELLGATE_OPENCL_PLAN_H
+
+#include "plugins/opencl/segment.h"
+
+/* What of a plan belongs to one stage. */
+struct ocl_stage_plan {
+    cl_kernel main; /* the layer, whole or a step */
+    cl_kernel project, last;
+    size_t items;  /* of a group, in its first dimension */
+    int64_t chunk; /* steps that are computed ahead */
+    struct ocl_buffer h, c, hidden;
+};
+
+enum ocl_phase { OCL_UPLOAD, OCL_DOWNLOAD, OCL_PHASES };
+
+struct cellgate_plan {
+    cellgate_device *device;
+    const cellgate_weights *weights;
+    const struct ocl_variant *variant;
+    int64_t batch, steps; /* capacity */
+    cl_command_queue queue;
+    cl_kernel product, activate, softmax;
+    struct ocl_stage_plan *stages; /* [stage_count] */
+    struct ocl_buffer x, lengths, order, y, last, products, between[2];
+    int32_t *host_lengths, *host_order; /* [batch] */
+
+    /* Of the run going on. */
+    const cellgate_segment_run *run;
+    struct ocl_strides x_strides, y_strides; /* on the device */
+    bool rows_only; /* the segment works on a row a sample throughout */
+    bool ragged;
+    cl_event marks[OCL_PHASES][2]; /* first and last of a phase */
+
+    bool measured;
+    double copying[OCL_PHASES]; /* by the host, seconds */
+    cellgate_breakdown breakdown;
+};
+
+/* State of every LSTM op, in the layout of cellgate_lstm_state. */
+struct cellgate_resident {
+    cellgate_device *device;
+    const cellgate_weights *weights;
+    int64_t batch;
+    cl_command_queue queue;
+    struct ocl_buffer *h, *c; /* [stage_count] */
+};
+
+/* An argument of a kernel: local memory, or no buffer, where value is NULL. */
+struct ocl_argument {
+    size_t size;
+    const void *value;
+};
+#define OCL_VALUE(variable)                                                    \
+    {                                                                          \
+        sizeof(variable), &(variable)                                          \
+    }
+#define OCL_MEMORY(buffer)                                                     \
+    {                                                                          \
+        sizeof(cl_mem),                                                        \
+            (buffer).memory ? (const void *)&(buffer).memory : NULL            \
+    }
+
+/* Sets the arguments and enqueues the kernel. */
+cellgate_status ocl_launch(struct cellgate_plan *plan, cl_kernel kernel,
+                           const struct ocl_argument *arguments,
+                           uint32_t argument_count, const size_t *global,
+                           const size_t *local, cellgate_error *error);
+
+/* Rows of one stage's input or result in device memory. */
+struct ocl_rows {
+    struct ocl_buffer buffer;
+    struct ocl_buffer ids; /* the rows are the buffer's at these places */
+    struct ocl_strides strides;
+};
+
+/* Enqueues one stage: from the rows x to the rows y, and, for an LSTM with a
+   sequence, to `last` too where it is wanted. */
+cellgate_status ocl_enqueue_lstm(struct cellgate_plan *plan, uint32_t stage,
+                                 const struct ocl_rows *x,
+                                 const struct ocl_rows *y,
+                                 const struct ocl_rows *last,
+                                 cellgate_error *error);
+cellgate_status ocl_enqueue_dense(struct cellgate_plan *plan, uint32_t stage,
+                                  const struct ocl_rows *x,
+                                  const struct ocl_rows *y,
+                                  cellgate_error *error);
+cellgate_status ocl_enqueue_copy(struct cellgate_plan *plan, uint32_t stage,
+                                 const struct ocl_rows *x,
+                                 const struct ocl_rows *y,
+                                 cellgate_error *error);
+cellgate_status ocl_enqueue_finishes(struct cellgate_plan *plan, uint32_t stage,
+                                     const struct ocl_rows *y,
+                                     cellgate_error *error);
+
+/* Which half of the h buffer of a stage holds the final h, in elements. */
+int64_t ocl_final_h_at(const struct cellgate_plan *plan, uint32_t stage);
+
+/* Enqueues what the run brings, and what it wants. */
+cellgate_status ocl_enqueue_uploads(struct cellgate_plan *plan,
+                                    cellgate_error *error);
+cellgate_status ocl_enqueue_downloads(struct cellgate_plan *plan,
+                                      cellgate_error *error);
+/* Waits for everything, and reads the clock of what was enqueued. */
+cellgate_status ocl_finish_run(struct cellgate_plan *plan,
+                               cellgate_error *error);
+
+/* Makes, runs once on zeros and destroys a plan of the variant. */
+cellgate_status ocl_plan_warm(cellgate_device *device,
+                              cellgate_weights *weights, uint64_t variant,
+                              cellgate_error *error);
+
+/* The table's operations of the same name. */
+cellgate_status ocl_plan_create(cellgate_device *device,
+                                cellgate_weights *weights, uint64_t variant,
+                                const cellgate_shape *shape,
+                                cellgate_plan **plan, cellgate_error *error);
+void ocl_plan_destroy(cellgate_plan *plan);
+cellgate_status ocl_run(cellgate_plan *plan, const cellgate_segment_run *run,
+                        cellgate_error *error);
+cellgate_status ocl_breakdown(cellgate_plan *plan, cellgate_breakdown *out,
+                              cellgate_error *error);
+cellgate_status ocl_resident_create(cellgate_weights *weights, int64_t batch,
+                                    cellgate_resident **resident,
+                                    cellgate_error *error);
+void ocl_resident_destroy(cellgate_resident *resident);
+cellgate_status ocl_resident_export(cellgate_resident *resident,
+                                    const cellgate_lstm_state *states,
+                                    cellgate_error *error);
+cellgate_status ocl_resident_import(cellgate_resident *resident,
+                                    const cellgate_lstm_state *states,
+                                    cellgate_error *error);
+
+#endif /* CELLGATE_OPENCL_PLAN_H */

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "plugins/opencl/plan.h"
+
+/* ---- Stages ------------------------------------------------------------ */
+
+static bool stage_is_rows(const struct cellgate_plan *plan,
+                          const struct ocl_stage *stage)
+{
+    return plan->rows_only || !stage->sequence;
+}
+
+/* Where a stage's result goes: on to the next stage, or to the caller. */
+static struct ocl_rows result_of(const struct cellgate_plan *plan,
+                                 uint32_t index)
+{
+    const struct ocl_stage *stage = &plan->weights->stages[index];
+    const bool rows = stage_is_rows(plan, stage);
+    struct ocl_rows result = {
+        .strides = { rows ? stage->width : plan->run->steps * stage->width,
+                     stage->width },
+    };
+
+    if (index + 1 < plan->weights->stage_count) {
+        result.buffer = plan->between[index & 1];
+    } else if (rows) {
+        result.buffer = plan->last;
+    } else {
+        result.buffer = plan->y;
+        result.strides = plan->y_strides;
+    }
+    return result;
+}
+
+/* An LSTM's result: its sequence and its last output, as far as it has them. */
+static cellgate_status enqueue_lstm(struct cellgate_plan *plan, uint32_t index,
+                                    const struct ocl_rows *x,
+                                    const struct ocl_rows *result,
+                                    cellgate_error *error)
+{
+    const struct ocl_stage *stage = &plan->weights->stages[index];
+    struct ocl_rows y = { .strides = { 0, 0 } }, last = y;
+
+    if (stage->sequence)
+        y = *result;
+    if (stage->lstm.outputs & CELLGATE_LSTM_LAST)
+        last = stage->sequence
+                   ? (struct ocl_rows){ .buffer = plan->last,
+                                        .strides = { stage->width, 0 } }
+                   : *result;
+    return ocl_enqueue_lstm(plan, index, x, &y, &last, error);
+}
+
+static cellgate_status enqueue_stages(struct cellgate_plan *plan,
+                                      cellgate_error *error)
+{
+    const cellgate_weights *weights = plan->weights;
+    struct ocl_rows x = { .buffer = plan->x, .strides = plan->x_strides };
+    cellgate_status status = CELLGATE_OK;
+    uint32_t i;
+
+    if (weights->table_width) {
+        x.ids = plan->x;
+        x.buffer = weights->table;
+    }
+    for (i = 0; status == CELLGATE_OK && i < weights->stage_count; i++) {
+        const struct ocl_rows y = result_of(plan, i);
+
+        if (weights->stages[i].kind == OCL_STAGE_LSTM)
+            status = enqueue_lstm(plan, i, &x, &y, error);
+        else if (weights->stages[i].kind == OCL_STAGE_DENSE)
+            status = ocl_enqueue_dense(plan, i, &x, &y, error);
+        else
+            status = ocl_enqueue_copy(plan, i, &x, &y, error);
+        if (status == CELLGATE_OK)
+            status = ocl_enqueue_finishes(plan, i, &y, error);
+        x = y;
+    }
+    return status;
+}
+
+/* ---- Running ----------------------------------------------------------- */
+
+static cellgate_status check_lengths(const cellgate_segment_run *run,
+                                     cellgate_error *error)
+{
+    int64_t b;
+
+    for (b = 0; run->lengths && b < run->batch; b++)
+        if (run->lengths[b] < 0 || run->lengths[b] > run->steps)
+            return cellgate_fail(error, CELLGATE_INVALID,
+                                 "length %d of row %lld is not between 0 and "
+                                 "the %lld steps",
+                                 (int)run->lengths[b], (long long)b,
+                                 (long long)run->steps);
+    return CELLGATE_OK;
+}
+
+static cellgate_status check_resident(const cellgate_plan *plan,
+                                      const cellgate_segment_run *run,
+                                      cellgate_error *error)
+{
+    if (!run->resident)
+        return CELLGATE_OK;
+    if (run->resident->weights != plan->weights)
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "the resident state is of other weights");
+    if (run->resident->batch != run->batch)
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "resident state of %lld rows in a run of %lld",
+                             (long long)run->resident->batch,
+                             (long long)run->batch);
+    return CELLGATE_OK;
+}
+
+static cellgate_status check_run(const cellgate_plan *plan,
+                                 const cellgate_segment_run *run,
+                                 cellgate_error *error)
+{
+    const int32_t dtype =
+        plan->weights->table_width ? CELLGATE_I32 : CELLGATE_F32;
+    cellgate_status status;
+
+    if (run->batch < 0 || run->batch > plan->batch || run->steps < 0 ||
+        run->steps > plan->steps)
+        return cellgate_fail(
+            error, CELLGATE_INVALID,
+            "batch %lld, steps %lld: the plan is for up to %lld, %lld",
+            (long long)run->batch, (long long)run->steps,
+            (long long)plan->batch, (long long)plan->steps);
+    if (run->x.dtype != dtype)
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "the input is of type %d, not %d",
+                             (int)run->x.dtype, (int)dtype);
+    status = check_lengths(run, error);
+    return status == CELLGATE_OK ? check_resident(plan, run, error) : status;
+}
+
+/* Strides of the result on the device: as on the host where that is dense. */
+static void choose_y_strides(struct cellgate_plan *plan)
+{
+    const cellgate_segment_run *run = plan->run;
+    const int64_t width =
+        plan->weights->stages[plan->weights->stage_count - 1].width;
+
+    plan->y_strides = (struct ocl_strides){ run->steps * width, width };
+    if (run->batch > 1 && run->y.batch_stride == width &&
+        (run->steps == 1 || run->y.time_stride == run->batch * width))
+        plan->y_strides = (struct ocl_strides){ width, run->batch * width };
+}
+
+/* The new state, after everything else has succeeded. */
+static cellgate_status keep_state(struct cellgate_plan *plan,
+                                  cellgate_error *error)
+{
+    const struct ocl_api *cl = plan->device->cl;
+    const cellgate_resident *resident = plan->run->resident;
+    cl_int code = CL_SUCCESS;
+    uint32_t i;
+
+    for (i = 0; i < plan->weights->stage_count && code == CL_SUCCESS; i++) {
+        if (plan->weights->stages[i].kind != OCL_STAGE_LSTM)
+            continue;
+        code = cl->EnqueueCopyBuffer(
+            plan->queue, plan->stages[i].h.memory, resident->h[i].memory,
+            (size_t)ocl_final_h_at(plan, i) * sizeof(float), 0,
+            resident->h[i].size, 0, NULL, NULL);
+        if (code == CL_SUCCESS)
+            code = cl->EnqueueCopyBuffer(plan->queue, plan->stages[i].c.memory,
+                                         resident->c[i].memory, 0, 0,
+                                         resident->c[i].size, 0, NULL, NULL);
+    }
+    if (code == CL_SUCCESS)
+        code = cl->Finish(plan->queue);
+    if (code != CL_SUCCESS)
+        return ocl_device_fail(plan->device, error, code, "clEnqueueCopyBuffer",
+                               "keeping the state");
+    return CELLGATE_OK;
+}
+
+static cellgate_status compute(struct cellgate_plan *plan,
+                               cellgate_error *error)
+{
+    cellgate_status status, finished;
+    cellgate_error later = CELLGATE_ERROR_INIT;
+
+    plan->copying[OCL_UPLOAD] = plan->copying[OCL_DOWNLOAD] = 0;
+    choose_y_strides(plan);
+    status = ocl_enqueue_uploads(plan, error);
+    if (status == CELLGATE_OK)
+        status = enqueue_stages(plan, error);
+    if (status == CELLGATE_OK)
+        status = ocl_enqueue_downloads(plan, error);
+    /* Also after a failure: the host's memory is its own again. */
+    finished = ocl_finish_run(plan, status == CELLGATE_OK ? error : &later);
+    if (status == CELLGATE_OK)
+        status = finished;
+    if (status == CELLGATE_OK && plan->run->resident)
+        status = keep_state(plan, error);
+    return status;
+}
+
+cellgate_status ocl_run(cellgate_plan *plan, const cellgate_segment_run *run,
+                        cellgate_error *error)
+{
+    cellgate_segment_run known = { .struct_size = sizeof known };
+    cellgate_status status = ocl_device_check(plan->device, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    if (!cellgate_struct_known(run, sizeof known))
+        return cellgate_refuse(error, CELLGATE_REASON_FIELD,
+                               "the run sets a field newer than this plugin");
+    cellgate_struct_copy(&known, run);
+    status = check_run(plan, &known, error);
+    if (status != CELLGATE_OK || known.batch == 0)
+        return status;
+    plan->run = &known;
+    plan->rows_only = !plan->weights->has_lstm && !known.y.data;
+    status = compute(plan, error);
+    plan->run = NULL;
+    return status;
+}
+
+cellgate_status ocl_breakdown(cellgate_plan *plan, cellgate_breakdown *out,
+                              cellgate_error *error)
+{
+    if (!plan->measured)
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "the plan has not run yet");
+    cellgate_struct_copy(out, &plan->breakdown);
+    return CELLGATE_OK;
+}
+
+/* ---- Warming up -------------------------------------------------------- */
+
+cellgate_status ocl_plan_warm(cellgate_device *device,
+                              cellgate_weights *weights, uint64_t variant,
+                              cellgate_error *error)
+{
+    const cellgate_shape shape = { sizeof shape, 4, 1 };
+    const int64_t in = weights->input_width;
+    const int64_t out = weights->stages[weights->stage_count - 1].width;
+    const bool sequence = weights->stages[weights->stage_count - 1].sequence;
+    float *memory = calloc((size_t)(4 * (in + out)), sizeof *memory);
+    const cellgate_sequence y = { memory + 4 * in, out, out, CELLGATE_F32, 0 };
+    cellgate_segment_run run = {
+        .struct_size = sizeof run,
+        .batch = 4,
+        .steps = 1,
+        .x = { memory, in, in,
+               weights->table_width ? CELLGATE_I32 : CELLGATE_F32, 0 },
+    };
+    cellgate_plan *plan = NULL;
+    cellgate_status status;
+
+    if (!memory)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY, "no memory");
+    if (sequence)
+        run.y = y;
+    else
+        run.y_last = y;
+    status = ocl_plan_create(device, weights, variant, &shape, &plan, error);
+    if (status == CELLGATE_OK)
+        status = ocl_run(plan, &run, error);
+    ocl_plan_destroy(plan);
+    free(memory);
+    return status;
+}

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "plugins/opencl/segment.h"
+
+/* The largest size of one axis: kernels count in 32 bits. */
+#define SIZE_LIMIT ((int64_t)1 << 28)
+
+/* What flows along the chain: features, and whether each step has them. */
+struct flow {
+    int64_t features; /* 0: not known yet */
+    bool sequence;
+};
+
+static bool size_valid(int64_t size)
+{
+    return size >= 1 && size < SIZE_LIMIT;
+}
+
+static cellgate_status check_size(uint32_t op, const char *what, int64_t size,
+                                  cellgate_error *error)
+{
+    if (size_valid(size))
+        return CELLGATE_OK;
+    return cellgate_refuse(error, CELLGATE_REASON_SHAPE,
+                           "op %u: %s %lld is not between 1 and 2^28 - 1", op,
+                           what, (long long)size);
+}
+
+static cellgate_status check_activation(uint32_t op, int32_t kind,
+                                        cellgate_error *error)
+{
+    if (kind >= 0 && kind < CELLGATE_ACTIVATION_COUNT)
+        return CELLGATE_OK;
+    return cellgate_refuse(error, CELLGATE_REASON_ACTIVATION,
+                           "op %u: activation %d is not known", op, (int)kind);
+}
+
+static cellgate_status check_flow(uint32_t op, const struct flow *flow,
+                                  int64_t input, cellgate_error *error)
+{
+    if (flow->features == 0 || flow->features == input)
+        return CELLGATE_OK;
+    return cellgate_refuse(error, CELLGATE_REASON_CHAIN,
+                           "op %u takes %lld features, op %u makes %lld", op,
+                           (long long)input, op - 1, (long long)flow->features);
+}
+
+/* Refuses what a newer host may ask: bytes beyond `known` that are not zero. */
+static cellgate_status check_known(uint32_t op, const cellgate_op *header,
+                                   size_t known, cellgate_error *error)
+{
+    if (header->struct_size < sizeof *header)
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "op %u: struct_size %zu is too small", op,
+                             header->struct_size);
+    if (cellgate_struct_known(header, known) && header->reserved == 0)
+        return CELLGATE_OK;
+    return cellgate_refuse(error, CELLGATE_REASON_FIELD,
+                           "op %u sets a field newer than this plugin", op);
+}
+
+static cellgate_status check_lstm_fields(uint32_t op, const cellgate_lstm *lstm,
+                                         cellgate_error *error)
+{
+    const uint32_t outputs = CELLGATE_LSTM_SEQUENCE | CELLGATE_LSTM_LAST |
+                             CELLGATE_LSTM_H | CELLGATE_LSTM_C;
+    cellgate_status status;
+    int i;
+
+    if (lstm->directions != 1 && lstm->directions != 2)
+        return cellgate_refuse(error, CELLGATE_REASON_DIRECTIONS,
+                               "op %u: %d directions", op,
+                               (int)lstm->directions);
+    if (lstm->directions == 2 && lstm->reverse)
+        return cellgate_refuse(error, CELLGATE_REASON_DIRECTIONS,
+                               "op %u: reverse with two directions", op);
+    if (lstm->outputs == 0 || (lstm->outputs & ~outputs) || lstm->reserved)
+        return cellgate_refuse(error, CELLGATE_REASON_FIELD,
+                               "op %u: outputs 0x%x are not known", op,
+                               (unsigned)lstm->outputs);
+    if (!(lstm->clip >= 0))
+        return cellgate_refuse(error, CELLGATE_REASON_CLIP,
+                               "op %u: clip is negative or not a number", op);
+    for (i = 0; i < 3 * lstm->directions; i++) {
+        status =
+            check_activation(op, lstm->activations[i / 3][i % 3].kind, error);
+        if (status != CELLGATE_OK)
+            return status;
+    }
+    return CELLGATE_OK;
+}
+
+static cellgate_status check_lstm(uint32_t op, const cellgate_op *header,
+                                  bool last, struct flow *flow,
+                                  cellgate_error *error)
+{
+    const uint32_t passed = CELLGATE_LSTM_SEQUENCE | CELLGATE_LSTM_LAST;
+    cellgate_lstm lstm = { .op = { sizeof lstm, 0, 0 } };
+    cellgate_status status;
+
+    cellgate_struct_copy(&lstm, header);
+    status = check_size(op, "input size", lstm.input_size, error);
+    if (status == CELLGATE_OK)
+        status = check_size(op, "hidden size", lstm.hidden_size, error);
+    if (status == CELLGATE_OK && lstm.projection_size != 0)
+        status = check_size(op, "projection size", lstm.projection_size, error);
+    if (status == CELLGATE_OK)
+        status = check_flow(op, flow, lstm.input_size, error);
+    if (status == CELLGATE_OK)
+        status = check_lstm_fields(op, &lstm, error);
+    if (status != CELLGATE_OK)
+        return status;
+    if (!flow->sequence)
+        return cellgate_refuse(error, CELLGATE_REASON_CHAIN,
+                               "op %u: an LSTM needs a sequence", op);
+    if (!last && (lstm.outputs & passed) != CELLGATE_LSTM_SEQUENCE &&
+        (lstm.outputs & passed) != CELLGATE_LSTM_LAST)
+        return cellgate_refuse(error, CELLGATE_REASON_CHAIN,
+                               "op %u passes on neither or both of sequence "
+                               "and last output",
+                               op);
+    flow->features =
+        lstm.directions *
+        (lstm.projection_size ? lstm.projection_size : lstm.hidden_size);
+    flow->sequence = (lstm.outputs & CELLGATE_LSTM_SEQUENCE) != 0;
+    return CELLGATE_OK;
+}
+
+static cellgate_status check_dense(uint32_t op, const cellgate_op *header,
+                                   struct flow *flow, cellgate_error *error)
+{
+    cellgate_dense dense = { .op = { sizeof dense, 0, 0 } };
+    cellgate_status status;
+
+    cellgate_struct_copy(&dense, header);
+    status = check_size(op, "input size", dense.input_size, error);
+    if (status == CELLGATE_OK)
+        status = check_size(op, "units", dense.units, error);
+    if (status == CELLGATE_OK)
+        status = check_activation(op, dense.activation.kind, error);
+    if (status == CELLGATE_OK)
+        status = check_flow(op, flow, dense.input_size, error);
+    if (status == CELLGATE_OK)
+        flow->features = dense.units;
+    return status;
+}
+
+static cellgate_status check_embedding(uint32_t op, const cellgate_op *header,
+                                       struct flow *flow, cellgate_error *error)
+{
+    cellgate_embedding embedding = { .op = { sizeof embedding, 0, 0 } };
+    cellgate_status status;
+
+    cellgate_struct_copy(&embedding, header);
+    if (op != 0)
+        return cellgate_refuse(error, CELLGATE_REASON_CHAIN,
+                               "op %u: an embedding comes first", op);
+    status = check_size(op, "vocabulary", embedding.vocabulary, error);
+    if (status == CELLGATE_OK)
+        status = check_size(op, "embedding size", embedding.size, error);
+    if (status == CELLGATE_OK)
+        flow->features = embedding.size;
+    return status;
+}
+
+static cellgate_status check_elementwise(uint32_t op, const cellgate_op *header,
+                                         struct flow *flow,
+                                         cellgate_error *error)
+{
+    cellgate_activation_op act = { .op = { sizeof act, 0, 0 } };
+    cellgate_softmax softmax = { .op = { sizeof softmax, 0, 0 } };
+    cellgate_status status = CELLGATE_OK;
+    int64_t size;
+
+    if (header->kind == CELLGATE_OP_ACTIVATION) {
+        cellgate_struct_copy(&act, header);
+        size = act.size;
+        status = check_activation(op, act.activation.kind, error);
+    } else {
+        cellgate_struct_copy(&softmax, header);
+        size = softmax.size;
+    }
+    if (status == CELLGATE_OK)
+        status = check_size(op, "size", size, error);
+    if (status == CELLGATE_OK)
+        status = check_flow(op, flow, size, error);
+    if (status == CELLGATE_OK)
+        flow->features = size;
+    return status;
+}
+
+static size_t known_size(int32_t kind)
+{
+    switch (kind) {
+    case CELLGATE_OP_LSTM:
+        return sizeof(cellgate_lstm);
+    case CELLGATE_OP_DENSE:
+        return sizeof(cellgate_dense);
+    case CELLGATE_OP_EMBEDDING:
+        return sizeof(cellgate_embedding);
+    case CELLGATE_OP_ACTIVATION:
+        return sizeof(cellgate_activation_op);
+    case CELLGATE_OP_SOFTMAX:
+        return sizeof(cellgate_softmax);
+    default:
+        return 0;
+    }
+}
+
+static cellgate_status check_op(const cellgate_segment *segment, uint32_t op,
+                                struct flow *flow, cellgate_error *error)
+{
+    const cellgate_op *header = segment->ops[op];
+    size_t known = known_size(header->kind);
+    cellgate_status status;
+
+    if (known == 0)
+        return cellgate_refuse(error, CELLGATE_REASON_KIND,
+                               "op %u is of kind %d, which is not known", op,
+                               (int)header->kind);
+    status = check_known(op, header, known, error);
+    if (status != CELLGATE_OK)
+        return status;
+    switch (header->kind) {
+    case CELLGATE_OP_LSTM:
+        return check_lstm(op, header, op + 1 == segment->op_count, flow, error);
+    case CELLGATE_OP_DENSE:
+        return check_dense(op, header, flow, error);
+    case CELLGATE_OP_EMBEDDING:
+        return check_embedding(op, header, flow, error);
+    default:
+        return check_elementwise(op, header, flow, error);
+    }
+}
+
+cellgate_status ocl_segment_check(const cellgate_segment *segment,
+                                  cellgate_error *error)
+{
+    struct flow flow = { 0, true };
+    cellgate_status status;
+    uint32_t op;
+
+    if (!cellgate_struct_known(segment, sizeof *segment) || segment->reserved)
+        return cellgate_refuse(error, CELLGATE_REASON_FIELD,
+                               "the segment sets a field newer than this "
+                               "plugin");
+    if (segment->op_count == 0)
+        return cellgate_fail(error, CELLGATE_INVALID, "a segment without ops");
+    for (op = 0; op < segment->op_count; op++) {
+        status = check_op(segment, op, &flow, error);
+        if (status != CELLGATE_OK)
+            return status;
+    }
+    return CELLGATE_OK;
+}
+
+/* ---- Variants ---------------------------------------------------------- */
+
+static const struct ocl_variant variants[] = {
+    { "fused", OCL_FUSED, 1 }, { "fused4", OCL_FUSED, 4 },
+    { "whole", OCL_WHOLE, 1 }, { "whole4", OCL_WHOLE, 4 },
+    { "step", OCL_STEP, 1 },   { "step4", OCL_STEP, 4 },
+};
+
+const struct ocl_variant *ocl_variant_at(uint64_t id)
+{
+    return id < sizeof variants / sizeof variants[0] ? &variants[id] : NULL;
+}
+
+static int32_t blocks_of(int64_t size, uint32_t vector)
+{
+    return (int32_t)((size + vector - 1) / vector);
+}
+
+static struct ocl_activation activation_of(const cellgate_activation *from)
+{
+    return (struct ocl_activation){ from->kind, from->alpha, from->beta, 0 };
+}
+
+static bool is_usual(const cellgate_lstm *lstm)
+{
+    bool usual = true;
+    int d;
+
+    for (d = 0; d < lstm->directions; d++)
+        usual = usual && lstm->activations[d][0].kind == CELLGATE_SIGMOID &&
+                lstm->activations[d][1].kind == CELLGATE_TANH &&
+                lstm->activations[d][2].kind == CELLGATE_TANH;
+    return usual;
+}
+
+void ocl_lstm_read(const cellgate_op *op, uint32_t vector,
+                   struct ocl_lstm *lstm)
+{
+    cellgate_lstm from = { .op = { sizeof from, 0, 0 } };
+    int i;
+
+    cellgate_struct_copy(&from, op);
+    *lstm = (struct ocl_lstm){
+        .input = from.input_size,
+        .hidden = from.hidden_size,
+        .output =
+            from.projection_size ? from.projection_size : from.hidden_size,
+        .directions = from.directions,
+        .reverse = from.reverse != 0,
+        .projects = from.projection_size != 0,
+        .usual = is_usual(&from),
+        .peepholes = from.has_peepholes != 0,
+        .coupled = from.coupled != 0,
+        .clip = from.clip,
+        .outputs = from.outputs,
+    };
+    lstm->blocks = blocks_of(lstm->hidden, vector);
+    lstm->output_blocks = blocks_of(lstm->output, vector);
+    for (i = 0; i < 6; i++)
+        lstm->activations[i / 3][i % 3] =
+            activation_of(&from.activations[i / 3][i % 3]);
+}
+
+uint64_t ocl_whole_memory(const struct ocl_lstm *lstm, uint32_t vector,
+                          const struct ocl_variant *variant)
+{
+    uint64_t hidden = (uint64_t)lstm->blocks * vector;
+    uint64_t output = (uint64_t)lstm->output_blocks * vector;
+    uint64_t row = 2 * output + hidden;
+
+    if (lstm->projects)
+        row += hidden;
+    if (variant->way == OCL_FUSED)
+        row += (uint64_t)lstm->input;
+    return row * variant->rows * sizeof(float);
+}
+
+/* Whether every layer of the segment can run this way. */
+static bool offers(const cellgate_device *device,
+                   const cellgate_segment *segment, const cellgate_shape *shape,
+                   const struct ocl_variant *variant)
+{
+    uint32_t op;
+
+    if (variant->rows > 1 && shape && shape->batch == 1)
+        return false;
+    for (op = 0; op < segment->op_count; op++) {
+        struct ocl_lstm lstm;
+
+        if (segment->ops[op]->kind != CELLGATE_OP_LSTM ||
+            variant->way == OCL_STEP)
+            continue;
+        ocl_lstm_read(segment->ops[op], device->vector, &lstm);
+        if (ocl_whole_memory(&lstm, device->vector, variant) >
+            device->found->local_memory)
+            return false;
+    }
+    return true;
+}
+
+static bool has_lstm(const cellgate_segment *segment)
+{
+    uint32_t op;
+
+    for (op = 0; op < segment->op_count; op++)
+        if (segment->ops[op]->kind == CELLGATE_OP_LSTM)
+            return true;
+    return false;
+}
+
+/* The id of variant number `index` among those offered; false: no more. */
+static bool find_variant(const cellgate_device *device,
+                         const cellgate_segment *segment,
+                         const cellgate_shape *shape, uint32_t index,
+                         uint64_t *id)
+{
+    uint64_t at;
+
+    if (!has_lstm(segment)) { /* they have nothing to differ in */
+        *id = 0;
+        return index == 0;
+    }
+    for (at = 0; ocl_variant_at(at); at++)
+        if (offers(device, segment, shape, ocl_variant_at(at)) && index-- == 0)
+            break;
+    *id = at;
+    return ocl_variant_at(at) != NULL;
+}
+
+cellgate_status ocl_shape_read(const cellgate_shape *given,
+                               cellgate_shape *shape, cellgate_error *error)
+{
+    shape->struct_size = sizeof *shape;
+    cellgate_struct_copy(shape, given);
+    if (!cellgate_struct_known(given, sizeof *shape))
+        return cellgate_refuse(error, CELLGATE_REASON_FIELD,
+                               "the shape sets a field newer than this plugin");
+    if (shape->batch < 1 || shape->steps < 0 || shape->batch >= SIZE_LIMIT ||
+        shape->steps >= SIZE_LIMIT ||
+        shape->batch * (shape->steps + 1) >= SIZE_LIMIT)
+        return cellgate_refuse(error, CELLGATE_REASON_SHAPE,
+                               "batch %lld times steps %lld is not below 2^28",
+                               (long long)shape->batch,
+                               (long long)shape->steps);
+    return CELLGATE_OK;
+}
+
+cellgate_status ocl_support(cellgate_device *device,
+                            const cellgate_segment *segment,
+                            const cellgate_shape *shape, uint32_t index,
+                            cellgate_variant *variant, cellgate_error *error)
+{
+    cellgate_variant known = { .struct_size = sizeof known };
+    cellgate_status status = ocl_device_check(device, error);
+    cellgate_shape checked;
+
+    if (status == CELLGATE_OK)
+        status = ocl_segment_check(segment, error);
+    if (status == CELLGATE_OK && shape)
+        status = ocl_shape_read(shape, &checked, error);
+    if (status != CELLGATE_OK)
+        return status;
+    if (!find_variant(device, segment, shape ? &checked : NULL, index,
+                      &known.id))
+        return CELLGATE_END;
+    known.threads = device->threads;
+    known.numeric = CELLGATE_NUMERIC_F32;
+    (void)snprintf(known.name, sizeof known.name, "%s",
+                   has_lstm(segment) ? ocl_variant_at(known.id)->name : "rows");
+    cellgate_struct_copy(variant, &known);
+    return CELLGATE_OK;
+}

@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The conformance suite on PoCL, a CPU as an OpenCL device: all of it with the
+# kernels for CPUs, and with those for GPUs the groups in which they differ.
+. "${srcdir:-.}/tests/conformance/opencl_device.sh"
+only /etc/OpenCL/vendors/pocl.icd PoCL
+conform || exit
+if [ -n "${CONFORM_MODE-}" ]; then
+  conform --set kernels=lanes --set work_group=64
+  exit
+fi
+for group in lengths layouts outputs nonfinite ops chains plans resident; do
+  conform --set kernels=lanes --set work_group=64 --filter $group || exit
+done
