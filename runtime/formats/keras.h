@@ -13,7 +13,6 @@
  *   keras_layers.c      the table of layers, and the simple ones
  *   keras_moving.c      layers that move numbers about
  *   keras_merge.c       layers that merge tensors, and keras_combine.c
- *   keras_masks.c       operations that masks are written with
  *   keras_recurrent.c   LSTM, GRU, SimpleRNN, RNN; with keras_cells.c and
  *                       keras_bidirectional.c
  *   keras_attention.c   Attention, AdditiveAttention
@@ -24,7 +23,7 @@
  *                       they share is in keras_trailing.h
  *   keras_time.c        TimeDistributed
  *   keras_steps_first.c time_major=True
- *   keras_operation.c   operations on tensors
+ *   keras_operation.c   operations on tensors; keras_operation.h lists the rest
  *   keras_axes.c        axes and arrays of numbers in configurations
  *   keras_activation.c  activations by name and as objects
  *   keras_emit.c        adding nodes and values to the model
@@ -219,6 +218,9 @@ cellgate_status cg_keras_layer_init(cg_keras_layer *layer, const json_t *json,
 /* The entry for a class of Keras's own; NULL for any other. */
 const cg_keras_class *cg_keras_find_class(const json_t *json);
 
+/* Gives on what it takes. */
+cellgate_status cg_keras_build_identity(cg_keras_call *call,
+                                        cellgate_error *error);
 /* The call's only tensor. */
 cellgate_status cg_keras_only_input(const cg_keras_call *call,
                                     cg_keras_tensor *tensor,
@@ -240,22 +242,6 @@ cellgate_status cg_keras_build_zero_padding(cg_keras_call *call,
                                             cellgate_error *error);
 cellgate_status cg_keras_build_cropping(cg_keras_call *call,
                                         cellgate_error *error);
-
-/* ---- keras_masks.c ------------------------------------------------------ */
-
-cellgate_status cg_keras_build_not_equal(cg_keras_call *call,
-                                         cellgate_error *error);
-cellgate_status cg_keras_build_any(cg_keras_call *call, cellgate_error *error);
-cellgate_status cg_keras_build_expand_dims(cg_keras_call *call,
-                                           cellgate_error *error);
-cellgate_status cg_keras_build_zeros_like(cg_keras_call *call,
-                                          cellgate_error *error);
-cellgate_status cg_keras_build_ones_like(cg_keras_call *call,
-                                         cellgate_error *error);
-cellgate_status cg_keras_build_logical_or(cg_keras_call *call,
-                                          cellgate_error *error);
-cellgate_status cg_keras_build_mask_concatenate(cg_keras_call *call,
-                                                cellgate_error *error);
 
 /* ---- keras_merge.c ------------------------------------------------------ */
 
@@ -390,16 +376,11 @@ cellgate_status cg_keras_check_turned(const cg_keras_call *call,
 
 /* ---- keras_operation.c -------------------------------------------------- */
 
-/* A class of Keras 3 for each. */
-cellgate_status cg_keras_build_operation(cg_keras_call *call,
-                                         cellgate_error *error);
-cellgate_status cg_keras_build_transpose(cg_keras_call *call,
-                                         cellgate_error *error);
-extern const char *const cg_keras_transpose_options[];
-/* TFOpLambda, of Keras 2. */
+/* An operation of Keras 3; NULL: none that is taken. */
+const cg_keras_class *cg_keras_find_operation(const char *name);
+/* TFOpLambda and SlicingOpLambda, of Keras 2. */
 cellgate_status cg_keras_build_tf_operation(cg_keras_call *call,
                                             cellgate_error *error);
-extern const char *const cg_keras_tf_operation_options[];
 
 /* ---- keras_axes.c ------------------------------------------------------ */
 
@@ -421,7 +402,12 @@ typedef struct cg_keras_numbers {
     cg_extents shape; /* of count 0: one number */
     double *items;    /* malloc'ed */
 } cg_keras_numbers;
-/* *numbers is to be freed (its items) in every case. */
+/* *numbers is to be freed (its items) in every case; `what` is for messages. */
+cellgate_status cg_keras_read_numbers(const cg_keras_layer *layer,
+                                      const char *what, const json_t *json,
+                                      cg_keras_numbers *numbers,
+                                      cellgate_error *error);
+/* The same, of the layer's configuration. */
 cellgate_status cg_keras_get_numbers(const cg_keras_layer *layer,
                                      const char *key, cg_keras_numbers *numbers,
                                      cellgate_error *error);
@@ -451,8 +437,10 @@ cellgate_status cg_keras_get_flag(const cg_keras_layer *layer, const char *key,
 /* A size: from 1 to CG_MAX_SIZE; it has to be there. */
 cellgate_status cg_keras_get_size(const cg_keras_layer *layer, const char *key,
                                   int64_t *size, cellgate_error *error);
-/* What the key says; NumPy's numbers and arrays, and TensorFlow's, may have
-   their dtype written around them. NULL: nothing, or a damaged one of those. */
+/* NumPy's numbers and arrays, and TensorFlow's, may have their dtype written
+   around them: what is inside. NULL: nothing, or a damaged one of those. */
+const json_t *cg_keras_unwrap(const json_t *json);
+/* What the key says, so unwrapped. */
 const json_t *cg_keras_get_value(const cg_keras_layer *layer, const char *key);
 /* A finite number. */
 cellgate_status cg_keras_get_number(const cg_keras_layer *layer,
@@ -506,6 +494,10 @@ cellgate_status cg_keras_add_input(cg_keras_reader *reader, const char *name,
 cellgate_status cg_keras_make_mask(const cg_keras_call *call,
                                    const cg_keras_tensor *tensor, int32_t *mask,
                                    cellgate_error *error);
+/* Where each element of a comparison differs from its constant. */
+cellgate_status cg_keras_compare_each(const cg_keras_call *call,
+                                      const cg_keras_tensor *tensor,
+                                      int32_t *mask, cellgate_error *error);
 /* Extent of the last axis; it has to be known. */
 cellgate_status cg_keras_features(const cg_keras_call *call,
                                   const cg_keras_tensor *tensor,

@@ -242,7 +242,8 @@ static cellgate_status from_object(const cg_keras_layer *layer,
             return find_name(layer, function, activation, error);
         return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
                              "the custom activation '%.60s' is not supported",
-                             registered != NULL ? registered : function);
+                             strchr(function, '>') != NULL ? function
+                                                           : registered);
     }
     if (is_lambda(json, class_name))
         return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,

@@ -173,14 +173,15 @@ static size_t count_numbers(const json_t *json, int depth)
     return count;
 }
 
-cellgate_status cg_keras_get_numbers(const cg_keras_layer *layer,
-                                     const char *key, cg_keras_numbers *numbers,
-                                     cellgate_error *error)
+cellgate_status cg_keras_read_numbers(const cg_keras_layer *layer,
+                                      const char *what, const json_t *json,
+                                      cg_keras_numbers *numbers,
+                                      cellgate_error *error)
 {
-    const json_t *json = cg_keras_get_value(layer, key);
     size_t count, used = 0;
 
     *numbers = (cg_keras_numbers){ 0 };
+    json = cg_keras_unwrap(json);
     /* Its shape may promise more than there is. */
     if (find_shape(json, &numbers->shape, &count) &&
         count == count_numbers(json, CELLGATE_MAX_RANK)) {
@@ -192,5 +193,16 @@ cellgate_status cg_keras_get_numbers(const cg_keras_layer *layer,
             return CELLGATE_OK;
     }
     return cg_keras_fail(error, CELLGATE_BAD_FILE, layer,
-                         "'%s' must be a number or an array of numbers", key);
+                         "%s must be a number or an array of numbers", what);
+}
+
+cellgate_status cg_keras_get_numbers(const cg_keras_layer *layer,
+                                     const char *key, cg_keras_numbers *numbers,
+                                     cellgate_error *error)
+{
+    char what[80];
+
+    (void)snprintf(what, sizeof what, "'%.60s'", key);
+    return cg_keras_read_numbers(
+        layer, what, json_object_get(layer->config, key), numbers, error);
 }

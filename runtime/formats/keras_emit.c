@@ -296,6 +296,30 @@ static cellgate_status compare(const cg_keras_call *call,
                                 error);
 }
 
+/* As a number each, which NOT_EQUAL takes for features: its own last axis. */
+cellgate_status cg_keras_compare_each(const cg_keras_call *call,
+                                      const cg_keras_tensor *tensor,
+                                      int32_t *mask, cellgate_error *error)
+{
+    const cg_node node = { .kind = CG_NOT_EQUAL,
+                           .as.not_equal = tensor->constant };
+    const cg_node wider = {
+        .kind = CG_RESHAPE,
+        .as.reshape = { .extents = { 1, { 1 } },
+                        .keep = cg_keras_shape(call, tensor->value)->rank }
+    };
+    cg_keras_tensor plain = { .value = tensor->value, .mask = CG_NO_VALUE };
+    int32_t each;
+    cellgate_status status = cg_keras_claim(call, &plain, CELLGATE_F32, error);
+
+    if (status == CELLGATE_OK)
+        status = cg_keras_emit_simple(call, &wider, &plain.value, 1, ":each",
+                                      &each, error);
+    return status == CELLGATE_OK ? cg_keras_emit_simple(call, &node, &each, 1,
+                                                        ":mask", mask, error)
+                                 : status;
+}
+
 cellgate_status cg_keras_make_mask(const cg_keras_call *call,
                                    const cg_keras_tensor *tensor, int32_t *mask,
                                    cellgate_error *error)
@@ -314,7 +338,9 @@ cellgate_status cg_keras_make_mask(const cg_keras_call *call,
         return CELLGATE_OK;
     }
     /* Of rank 2, what is compared has a number a step. */
-    if (reader->shapes[tensor->value].rank == 2 && tensor->constant == 0)
-        return compare(call, tensor, true, mask, error);
+    if (reader->shapes[tensor->value].rank == 2)
+        return tensor->constant == 0
+                   ? compare(call, tensor, true, mask, error)
+                   : cg_keras_compare_each(call, tensor, mask, error);
     return compare(call, tensor, false, mask, error);
 }

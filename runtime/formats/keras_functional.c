@@ -225,23 +225,49 @@ static cellgate_status read_keywords(const cg_keras_graph *graph,
     return status;
 }
 
-/* A call of an operation in Keras 2, [layer, call, tensor, {"y": ...}]: it may
-   be on numbers in place of tensors, which no layer makes. */
+/* What the call's inputs say of it in Keras 2, [layer, call, tensor, {...}]:
+   each of them says the same. */
+static cellgate_status find_keywords(const cg_keras_call *call,
+                                     const json_t *node,
+                                     const json_t **keywords,
+                                     cellgate_error *error)
+{
+    *keywords = NULL;
+    if (json_is_string(json_array_get(node, 0)))
+        *keywords = json_array_get(node, 3);
+    else
+        for (size_t i = 0; i < json_array_size(node); i++) {
+            const json_t *one = json_array_get(json_array_get(node, i), 3);
+
+            if (json_object_size(one) == 0)
+                continue;
+            if (*keywords == NULL)
+                *keywords = one;
+            else if (!json_equal(*keywords, one))
+                return cg_keras_fail(error, CELLGATE_BAD_FILE, call->layer,
+                                     "its inputs say different things of how "
+                                     "it is called");
+        }
+    return CELLGATE_OK;
+}
+
+/* A call of an operation in Keras 2: its keywords may be tensors, and it may be
+   on numbers in place of tensors, which no layer makes. */
 static cellgate_status read_operation(const cg_keras_graph *graph,
                                       const json_t *node, cg_keras_call *call,
                                       cellgate_error *error)
 {
+    static const char *const tensors[] = { "y", "b" };
     const char *name = json_string_value(json_array_get(node, 0));
     cellgate_status status = CELLGATE_OK;
 
     call->args = node;
-    call->keywords = json_array_get(node, 3);
     if (name == NULL || strcmp(name, "_CONSTANT_VALUE") != 0)
         status = resolve_all(graph, node, &call->inputs, error);
-    return status == CELLGATE_OK
-               ? resolve_all(graph, json_object_get(call->keywords, "y"),
-                             &call->inputs, error)
-               : status;
+    for (size_t i = 0; status == CELLGATE_OK && i < 2; i++)
+        status = resolve_all(graph, json_object_get(call->keywords, tensors[i]),
+                             &call->inputs, error);
+    return status;
 }
 
 /* The names of what a layer is called with by place, behind its input. */
@@ -309,16 +335,14 @@ static cellgate_status read_call(const cg_keras_graph *graph,
                                    error);
         return status;
     }
-    if (call->layer->class->flags & CG_KERAS_KEYWORDS)
+    status = find_keywords(call, node, &call->keywords, error);
+    if (status == CELLGATE_OK && call->layer->class->flags & CG_KERAS_KEYWORDS)
         return read_operation(graph, node, call, error);
-    status = resolve_all(graph, node, &call->inputs, error);
-    /* A tensor alone may have no list around it. */
-    if (status == CELLGATE_OK && cg_keras_is_tensor_name(node))
-        return read_keywords(graph, call, json_array_get(node, 3), error);
-    for (size_t i = 0; status == CELLGATE_OK && i < json_array_size(node); i++)
-        status = read_keywords(
-            graph, call, json_array_get(json_array_get(node, i), 3), error);
-    return status;
+    if (status == CELLGATE_OK)
+        status = resolve_all(graph, node, &call->inputs, error);
+    return status == CELLGATE_OK
+               ? read_keywords(graph, call, call->keywords, error)
+               : status;
 }
 
 /* mask= of a layer that does not look at it itself. Statistics are of training

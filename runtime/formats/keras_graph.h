@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A model while its layers are called. Private to keras_graph.c,
- * keras_sequential.c, keras_functional.c, keras_inputs.c, keras_tensors.c.
+ * keras_sequential.c, keras_functional.c, keras_inputs.c, keras_tensors.c,
+ * keras_steps_first.c, keras_operation.c.
  */
 #ifndef CELLGATE_RUNTIME_FORMATS_KERAS_GRAPH_H
 #define CELLGATE_RUNTIME_FORMATS_KERAS_GRAPH_H

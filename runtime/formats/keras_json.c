@@ -84,9 +84,8 @@ cellgate_status cg_keras_get_integers(const cg_keras_layer *layer,
                          most);
 }
 
-const json_t *cg_keras_get_value(const cg_keras_layer *layer, const char *key)
+const json_t *cg_keras_unwrap(const json_t *json)
 {
-    const json_t *json = json_object_get(layer->config, key);
     const char *class_name =
         json_string_value(json_object_get(json, "class_name"));
 
@@ -94,6 +93,11 @@ const json_t *cg_keras_get_value(const cg_keras_layer *layer, const char *key)
                                strcmp(class_name, "__tensor__") == 0))
         return json_object_get(json_object_get(json, "config"), "value");
     return json;
+}
+
+const json_t *cg_keras_get_value(const cg_keras_layer *layer, const char *key)
+{
+    return cg_keras_unwrap(json_object_get(layer->config, key));
 }
 
 cellgate_status cg_keras_get_number(const cg_keras_layer *layer,

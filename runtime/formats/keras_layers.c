@@ -20,8 +20,8 @@ cellgate_status cg_keras_only_input(const cg_keras_call *call,
     return CELLGATE_OK;
 }
 
-static cellgate_status build_identity(cg_keras_call *call,
-                                      cellgate_error *error)
+cellgate_status cg_keras_build_identity(cg_keras_call *call,
+                                        cellgate_error *error)
 {
     cg_keras_tensor x = { 0 };
     cellgate_status status = cg_keras_only_input(call, &x, error);
@@ -207,7 +207,7 @@ static const char *const relu_options[] = { "max_value", "negative_slope",
 static const char *const leaky_options[] = { "alpha", "negative_slope", NULL };
 static const char *const elu_options[] = { "alpha", NULL };
 static const char *const concatenate_options[] = { "axis", NULL };
-static const char *const like_options[] = { "dtype", NULL };
+static const char *const function_option[] = { "function", NULL };
 static const char *const dot_options[] = { "axes", "normalize", NULL };
 static const char *const flatten_options[] = { "data_format", NULL };
 static const char *const repeat_vector_options[] = { "n", NULL };
@@ -218,7 +218,6 @@ static const char *const zero_padding_options[] = { "padding", "data_format",
                                                     NULL };
 static const char *const cropping_options[] = { "cropping", NULL };
 static const char *const thresholded_options[] = { "theta", NULL };
-static const char *const any_options[] = { "axis", "keepdims", NULL };
 static const char *const model_options[] = { "layers", "input_layers",
                                              "output_layers",
                                              "build_input_shape", NULL };
@@ -226,16 +225,13 @@ static const char *const model_options[] = { "layers", "input_layers",
 static const cg_keras_class classes[] = {
     { "Activation", build_activation, activation_options,
       CG_KERAS_PER_STEP | CG_KERAS_ANY_ORDER },
-    { "ActivityRegularization", build_identity, regularization_options,
+    { "ActivityRegularization", cg_keras_build_identity, regularization_options,
       CG_KERAS_PER_STEP | CG_KERAS_ANY_ORDER },
     { "Add", cg_keras_build_combine, no_options, CG_KERAS_ANY_ORDER },
-    { "Add", cg_keras_build_operation, no_options,
-      CG_KERAS_OPERATION | CG_KERAS_TURNS },
     { "AdditiveAttention", cg_keras_build_attention, cg_keras_attention_options,
       CG_KERAS_ATTENDS },
-    { "AlphaDropout", build_identity, dropout_options,
+    { "AlphaDropout", cg_keras_build_identity, dropout_options,
       CG_KERAS_PER_STEP | CG_KERAS_ANY_ORDER },
-    { "Any", cg_keras_build_any, any_options, CG_KERAS_OPERATION },
     { "Attention", cg_keras_build_attention, cg_keras_attention_options,
       CG_KERAS_ATTENDS },
     { "Average", cg_keras_build_combine, no_options, CG_KERAS_ANY_ORDER },
@@ -248,10 +244,7 @@ static const cg_keras_class classes[] = {
       cg_keras_bidirectional_options, CG_KERAS_TURNS },
     { "Concatenate", cg_keras_build_concatenate, concatenate_options,
       CG_KERAS_ANY_ORDER },
-    { "Concatenate", cg_keras_build_mask_concatenate, concatenate_options,
-      CG_KERAS_OPERATION },
     { "Conv1D", cg_keras_build_conv, cg_keras_conv_options, CG_KERAS_PER_STEP },
-    { "ConvertToTensor", build_identity, no_options, CG_KERAS_OPERATION },
     { "Cropping1D", cg_keras_build_cropping, cropping_options,
       CG_KERAS_PER_STEP },
     { "CuDNNGRU", cg_keras_build_recurrent, cg_keras_gru_options,
@@ -260,33 +253,27 @@ static const cg_keras_class classes[] = {
       CG_KERAS_TURNS },
     { "Dense", build_dense, dense_options,
       CG_KERAS_PER_STEP | CG_KERAS_ANY_ORDER },
-    { "Divide", cg_keras_build_operation, no_options,
-      CG_KERAS_OPERATION | CG_KERAS_TURNS },
     { "Dot", cg_keras_build_dot, dot_options, 0 },
-    { "Dropout", build_identity, dropout_options,
+    { "Dropout", cg_keras_build_identity, dropout_options,
       CG_KERAS_PER_STEP | CG_KERAS_ANY_ORDER },
     { "ELU", build_activation, elu_options,
       CG_KERAS_PER_STEP | CG_KERAS_ANY_ORDER },
     { "Embedding", build_embedding, embedding_options,
       CG_KERAS_PER_STEP | CG_KERAS_ANY_ORDER },
-    { "Exp", cg_keras_build_operation, no_options,
-      CG_KERAS_OPERATION | CG_KERAS_TURNS },
-    { "ExpandDims", cg_keras_build_expand_dims, concatenate_options,
-      CG_KERAS_OPERATION },
     { "Flatten", cg_keras_build_flatten, flatten_options, CG_KERAS_PER_STEP },
     { "Functional", cg_keras_build_model, model_options,
       CG_KERAS_MODEL | CG_KERAS_PER_STEP },
     { "GRU", cg_keras_build_recurrent, cg_keras_gru_options, CG_KERAS_TURNS },
     { "GRUCell", cg_keras_build_cell, cg_keras_gru_cell_options, 0 },
-    { "GaussianDropout", build_identity, dropout_options,
+    { "GaussianDropout", cg_keras_build_identity, dropout_options,
       CG_KERAS_PER_STEP | CG_KERAS_ANY_ORDER },
-    { "GaussianNoise", build_identity, dropout_options,
+    { "GaussianNoise", cg_keras_build_identity, dropout_options,
       CG_KERAS_PER_STEP | CG_KERAS_ANY_ORDER },
     { "GlobalAveragePooling1D", cg_keras_build_global_pool,
       cg_keras_global_pool_options, CG_KERAS_PER_STEP },
     { "GlobalMaxPooling1D", cg_keras_build_global_pool,
       cg_keras_global_pool_options, CG_KERAS_PER_STEP },
-    { "Identity", build_identity, no_options,
+    { "Identity", cg_keras_build_identity, no_options,
       CG_KERAS_PER_STEP | CG_KERAS_ANY_ORDER },
     { "InputLayer", build_input, input_options,
       CG_KERAS_INPUT | CG_KERAS_PER_STEP },
@@ -296,28 +283,17 @@ static const cg_keras_class classes[] = {
       cg_keras_layer_normalization_options, CG_KERAS_PER_STEP },
     { "LeakyReLU", build_activation, leaky_options,
       CG_KERAS_PER_STEP | CG_KERAS_ANY_ORDER },
-    { "LogicalOr", cg_keras_build_logical_or, no_options, CG_KERAS_OPERATION },
     { "Masking", build_masking, masking_options, CG_KERAS_ANY_ORDER },
     { "MaxPooling1D", cg_keras_build_pool, cg_keras_pool_options,
       CG_KERAS_PER_STEP },
     { "Maximum", cg_keras_build_combine, no_options, CG_KERAS_ANY_ORDER },
-    { "Maximum", cg_keras_build_operation, no_options,
-      CG_KERAS_OPERATION | CG_KERAS_TURNS },
     { "Minimum", cg_keras_build_combine, no_options, CG_KERAS_ANY_ORDER },
-    { "Minimum", cg_keras_build_operation, no_options,
-      CG_KERAS_OPERATION | CG_KERAS_TURNS },
     { "Model", cg_keras_build_model, model_options,
       CG_KERAS_MODEL | CG_KERAS_PER_STEP },
     { "Multiply", cg_keras_build_combine, no_options, CG_KERAS_ANY_ORDER },
-    { "Multiply", cg_keras_build_operation, no_options,
-      CG_KERAS_OPERATION | CG_KERAS_TURNS },
-    { "Negative", cg_keras_build_operation, no_options,
-      CG_KERAS_OPERATION | CG_KERAS_TURNS },
     { "Normalization", cg_keras_build_normalization,
       cg_keras_normalization_options,
       CG_KERAS_PER_STEP | CG_KERAS_UNTRAINED(3) },
-    { "NotEqual", cg_keras_build_not_equal, no_options, CG_KERAS_OPERATION },
-    { "OnesLike", cg_keras_build_ones_like, like_options, CG_KERAS_OPERATION },
     { "PReLU", cg_keras_build_prelu, cg_keras_prelu_options,
       CG_KERAS_PER_STEP },
     { "Permute", cg_keras_build_permute, permute_options, CG_KERAS_PER_STEP },
@@ -326,8 +302,6 @@ static const cg_keras_class classes[] = {
     { "RNN", cg_keras_build_recurrent, cg_keras_rnn_options, CG_KERAS_TURNS },
     { "ReLU", build_activation, relu_options,
       CG_KERAS_PER_STEP | CG_KERAS_ANY_ORDER },
-    { "Relu", cg_keras_build_operation, no_options,
-      CG_KERAS_OPERATION | CG_KERAS_TURNS },
     { "RepeatVector", cg_keras_build_repeat_vector, repeat_vector_options,
       CG_KERAS_PER_STEP },
     { "Rescaling", cg_keras_build_rescaling, cg_keras_rescaling_options,
@@ -335,45 +309,31 @@ static const cg_keras_class classes[] = {
     { "Reshape", cg_keras_build_reshape, reshape_options, CG_KERAS_PER_STEP },
     { "Sequential", cg_keras_build_model, model_options,
       CG_KERAS_MODEL | CG_KERAS_PER_STEP },
-    { "Sigmoid", cg_keras_build_operation, no_options,
-      CG_KERAS_OPERATION | CG_KERAS_TURNS },
-    { "Silu", cg_keras_build_operation, no_options,
-      CG_KERAS_OPERATION | CG_KERAS_TURNS },
+    { "SlicingOpLambda", cg_keras_build_tf_operation, function_option,
+      CG_KERAS_TURNS | CG_KERAS_KEYWORDS },
     { "SimpleRNN", cg_keras_build_recurrent, cg_keras_simple_rnn_options,
       CG_KERAS_TURNS },
     { "SimpleRNNCell", cg_keras_build_cell, cg_keras_simple_rnn_cell_options,
       0 },
     { "Softmax", cg_keras_build_softmax, cg_keras_softmax_options,
       CG_KERAS_PER_STEP },
-    { "Softplus", cg_keras_build_operation, no_options,
-      CG_KERAS_OPERATION | CG_KERAS_TURNS },
-    { "SpatialDropout1D", build_identity, dropout_options,
+    { "SpatialDropout1D", cg_keras_build_identity, dropout_options,
       CG_KERAS_PER_STEP | CG_KERAS_ANY_ORDER },
     { "StackedRNNCells", cg_keras_build_cell, cg_keras_stacked_cells_options,
       0 },
     { "Subtract", cg_keras_build_combine, no_options, CG_KERAS_ANY_ORDER },
-    { "Subtract", cg_keras_build_operation, no_options,
-      CG_KERAS_OPERATION | CG_KERAS_TURNS },
-    { "TFOpLambda", cg_keras_build_tf_operation, cg_keras_tf_operation_options,
+    { "TFOpLambda", cg_keras_build_tf_operation, function_option,
       CG_KERAS_TURNS | CG_KERAS_KEYWORDS },
-    { "Tanh", cg_keras_build_operation, no_options,
-      CG_KERAS_OPERATION | CG_KERAS_TURNS },
     { "ThresholdedReLU", build_activation, thresholded_options,
       CG_KERAS_PER_STEP | CG_KERAS_ANY_ORDER },
     { "TimeDistributed", cg_keras_build_time_distributed,
       cg_keras_time_distributed_options, CG_KERAS_PER_STEP },
-    { "Transpose", cg_keras_build_transpose, cg_keras_transpose_options,
-      CG_KERAS_OPERATION | CG_KERAS_TURNS },
-    { "TrueDivide", cg_keras_build_operation, no_options,
-      CG_KERAS_OPERATION | CG_KERAS_TURNS },
     { "UnitNormalization", cg_keras_build_layer_normalization,
       cg_keras_layer_normalization_options, CG_KERAS_PER_STEP },
     { "UpSampling1D", cg_keras_build_up_sampling, up_sampling_options,
       CG_KERAS_PER_STEP },
     { "ZeroPadding1D", cg_keras_build_zero_padding, zero_padding_options,
       CG_KERAS_PER_STEP },
-    { "ZerosLike", cg_keras_build_zeros_like, like_options,
-      CG_KERAS_OPERATION },
 };
 
 static const char images[] =
@@ -451,11 +411,10 @@ static bool is_operation(const json_t *json)
            json_object_get(config, "trainable") == NULL;
 }
 
-static const cg_keras_class *find_entry(const char *name, bool operation)
+static const cg_keras_class *find_entry(const char *name)
 {
     for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++)
-        if (strcmp(name, classes[i].name) == 0 &&
-            operation == ((classes[i].flags & CG_KERAS_OPERATION) != 0))
+        if (strcmp(name, classes[i].name) == 0)
             return &classes[i];
     return NULL;
 }
@@ -469,9 +428,9 @@ const cg_keras_class *cg_keras_find_class(const json_t *json)
 
     if (name == NULL || !is_from_keras(json))
         return NULL;
-    found = find_entry(name, operation);
+    found = operation ? cg_keras_find_operation(name) : find_entry(name);
     return found == NULL && operation && json_object_get(json, "module") == NULL
-               ? find_entry(name, false)
+               ? find_entry(name)
                : found;
 }
 

@@ -28,7 +28,6 @@ static const cg_refusal classes[] = {
     { "Lambda", "code of your own, in the file as Python bytecode, which is "
                 "never run; rebuild the model with layers of Keras in its "
                 "place and the same weights" },
-    { "SlicingOpLambda", OPERATION },
     { "StringLookup", PREPARES },
     { "TensorFlowOpLayer", OPERATION },
     { "TextVectorization", PREPARES },
@@ -47,6 +46,7 @@ static const cg_refusal operations[] = {
     { "Concatenate", "the layer of this name" },
     { "Divide", SCALING },
     { "Dot", "the layer of this name" },
+    { "Einsum", "Dot" },
     { "Elu", ACTIVATION },
     { "ExpandDims", "Reshape" },
     { "GetItem", PICKING },
@@ -60,6 +60,7 @@ static const cg_refusal operations[] = {
     { "Minimum", "the layer of this name" },
     { "Multiply", MERGING },
     { "Negative", SCALING },
+    { "Normalize", "UnitNormalization" },
     { "Relu", ACTIVATION },
     { "Repeat", "UpSampling1D or RepeatVector" },
     { "Reshape", "the layer of this name" },
@@ -94,28 +95,26 @@ static cellgate_status refuse_function(const cg_keras_layer *layer,
 {
     return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
                          "tf.%.60s, as it is called here, is " OPERATION
-                         "; arithmetic with numbers and between tensors of as "
-                         "many axes is supported, and transposition",
+                         "; README.md lists the operations that are supported",
                          function);
 }
 
 cellgate_status cg_keras_refuse_operation(const cg_keras_layer *layer,
                                           cellgate_error *error)
 {
-    const char *function =
-        json_string_value(json_object_get(layer->config, "function"));
+    /* Its options are in place of the configuration while it is built. */
+    const char *function = json_string_value(
+        json_object_get(json_object_get(layer->json, "config"), "function"));
     const char *instead =
         find(operations, sizeof operations / sizeof operations[0],
              layer->class_name);
 
-    if (!(layer->class != NULL && layer->class->flags & CG_KERAS_OPERATION) &&
-        function != NULL)
+    if (function != NULL && strstr(layer->class_name, "OpLambda") != NULL)
         return refuse_function(layer, function, error);
     return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
                          "an operation on tensors, as x[:, 0] and keras.ops "
-                         "make them, and not a layer; arithmetic with numbers "
-                         "and between tensors of as many axes is supported, "
-                         "and what makes masks. Rebuild the model with "
-                         "%s in its place and the same weights",
+                         "make them, that is not supported, or not as it is "
+                         "used here; README.md lists those that are. Rebuild "
+                         "the model with %s in its place and the same weights",
                          instead != NULL ? instead : "layers of Keras");
 }

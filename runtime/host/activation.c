@@ -152,7 +152,10 @@ static float rectify(const cg_relu *relu, float x)
         return x;
     if (x > relu->threshold)
         return relu->limited && x > relu->limit ? relu->limit : x;
-    return (float)(relu->slope * ((double)x - relu->threshold));
+    /* Without a slope, minus infinity makes no NaN. */
+    return relu->slope == 0
+               ? 0
+               : (float)(relu->slope * ((double)x - relu->threshold));
 }
 
 cellgate_status cg_host_relu(const cg_host_call *call, cellgate_error *error)

@@ -92,6 +92,8 @@ static double joined(cg_combine mode, double a, double b)
         return a - b;
     case CG_COMBINE_MULTIPLY:
         return a * b;
+    case CG_COMBINE_DIVIDE:
+        return a / b;
     case CG_COMBINE_MAXIMUM:
         return isnan(a) || a > b ? a : b;
     case CG_COMBINE_MINIMUM:

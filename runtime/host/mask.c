@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ops that make masks and apply them; a mask is uint8 [batch][steps]. */
+/* The ops that make masks and apply them; a mask is uint8 of all axes but the
+   features. */
 #include "config.h"
 
 #include "runtime/host/ops.h"
@@ -33,8 +34,8 @@ cellgate_status cg_host_not_equal(const cg_host_call *call,
     const cg_shape *shape = cg_host_input_shape(call, 0);
     const float *x = cg_host_input(call, 0);
     uint8_t *mask = cg_host_output(call, 0);
-    int64_t count = cg_host_extent(shape, 0, 2);
-    int64_t size = cg_host_extent(shape, 2, shape->rank);
+    int64_t count = cg_host_extent(shape, 0, shape->rank - 1);
+    int64_t size = shape->extent[shape->rank - 1];
 
     (void)error;
     for (int64_t k = 0; mask != NULL && k < count; k++) {
@@ -53,8 +54,8 @@ cellgate_status cg_host_masked(const cg_host_call *call, cellgate_error *error)
     const float *x = cg_host_input(call, 0);
     const uint8_t *mask = cg_host_input(call, 1);
     float *y = cg_host_output(call, 0);
-    int64_t count = cg_host_extent(shape, 0, 2);
-    int64_t size = cg_host_extent(shape, 2, shape->rank);
+    int64_t count = cg_host_extent(shape, 0, shape->rank - 1);
+    int64_t size = shape->extent[shape->rank - 1];
 
     (void)error;
     for (int64_t k = 0; y != NULL && k < count; k++)

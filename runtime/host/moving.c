@@ -35,9 +35,11 @@ cellgate_status cg_host_slice(const cg_host_call *call, cellgate_error *error)
     const blocks x = blocks_of(call, cg_host_input_shape(call, 0), slice->axis);
     const char *from = cg_host_input(call, 0);
     char *to = cg_host_output(call, 0);
+    const int64_t first =
+        slice->begin >= 0 ? slice->begin : x.extent + slice->begin;
     const int64_t end = slice->end > 0 ? slice->end : x.extent + slice->end;
-    const size_t begin = (size_t)slice->begin * x.inner;
-    const size_t width = (size_t)(end - slice->begin) * x.inner;
+    const size_t begin = (size_t)first * x.inner;
+    const size_t width = (size_t)(end - first) * x.inner;
 
     (void)error;
     for (int64_t i = 0; to != NULL && i < x.outer; i++)

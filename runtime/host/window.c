@@ -57,21 +57,29 @@ cellgate_status cg_host_window(const cg_host_call *call, cellgate_error *error)
     return CELLGATE_OK;
 }
 
+/* A NaN wins. */
+static float farther(cg_pool_mode mode, float most, float number)
+{
+    if (mode == CG_POOL_MAXIMUM ? number <= most : number >= most)
+        return most;
+    return isnan(most) ? most : number;
+}
+
 /* Of `steps` numbers that lie `stride` apart; a NaN among them wins. */
 static float pool(cg_pool_mode mode, const float *x, int64_t steps,
                   int64_t stride)
 {
     double sum = 0;
-    float most = -INFINITY;
+    float most = mode == CG_POOL_MAXIMUM ? -INFINITY : INFINITY;
 
-    for (int64_t t = 0; t < steps; t++) {
-        const float number = x[t * stride];
-
-        sum += number;
-        if (!(number <= most))
-            most = isnan(most) ? most : number;
+    if (mode == CG_POOL_MAXIMUM || mode == CG_POOL_MINIMUM) {
+        for (int64_t t = 0; t < steps; t++)
+            most = farther(mode, most, x[t * stride]);
+        return most;
     }
-    return mode == CG_POOL_MAXIMUM ? most : (float)(sum / (double)steps);
+    for (int64_t t = 0; t < steps; t++)
+        sum += x[t * stride];
+    return (float)(mode == CG_POOL_SUM ? sum : sum / (double)steps);
 }
 
 /* Padding is left out of a window, and does not count for the average. */

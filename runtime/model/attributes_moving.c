@@ -19,9 +19,9 @@ cellgate_status cg_check_slice(const cg_node *node, cellgate_error *error)
 {
     const cg_slice *slice = &node->as.slice;
 
-    if (slice->begin < 0 || slice->begin > CG_MAX_SIZE ||
+    if (slice->begin < -CG_MAX_SIZE || slice->begin > CG_MAX_SIZE ||
         slice->end < -CG_MAX_SIZE || slice->end > 2 * CG_MAX_SIZE ||
-        (slice->end > 0 && slice->begin >= slice->end))
+        ((slice->begin < 0) == (slice->end <= 0) && slice->begin >= slice->end))
         return cg_node_fail(error, CELLGATE_BAD_FILE, node,
                             "the range %lld to %lld is empty or out of bounds",
                             (long long)slice->begin, (long long)slice->end);
@@ -113,9 +113,11 @@ static cellgate_status check_inputs(const cg_node *node, bool good,
 
 cellgate_status cg_check_combine(const cg_node *node, cellgate_error *error)
 {
-    return check_inputs(
-        node, node->as.combine != CG_COMBINE_SUBTRACT || node->input_count == 2,
-        "two", error);
+    return check_inputs(node,
+                        (node->as.combine != CG_COMBINE_SUBTRACT &&
+                         node->as.combine != CG_COMBINE_DIVIDE) ||
+                            node->input_count == 2,
+                        "two", error);
 }
 
 cellgate_status cg_check_logic(const cg_node *node, cellgate_error *error)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <stdlib.h>
+
 #include "runtime/model/describe.h"
 
 static const char *choice(const cg_node *node, int number)
@@ -12,12 +14,14 @@ void cg_describe_slice(const cg_node *node, char *text, size_t size)
 {
     const cg_slice *slice = &node->as.slice;
 
+    const char *from = slice->begin < 0 ? " before the end" : "";
+    const long long begin = llabs((long long)slice->begin);
+
     if (slice->axis == 0)
-        cg_detail_append(text, size, "features %lld to ",
-                         (long long)slice->begin);
+        cg_detail_append(text, size, "features %lld%s to ", begin, from);
     else
-        cg_detail_append(text, size, "axis %d, %lld to ", (int)slice->axis,
-                         (long long)slice->begin);
+        cg_detail_append(text, size, "axis %d, %lld%s to ", (int)slice->axis,
+                         begin, from);
     if (slice->end > 0)
         (void)snprintf(text + strlen(text), size - strlen(text), "%lld",
                        (long long)slice->end - 1);

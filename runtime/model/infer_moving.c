@@ -34,22 +34,24 @@ CG_INFER(slice)
     const cg_shape *x = cg_infer_input(node, shapes, 0);
     const cg_slice *slice = &node->as.slice;
     cg_shape y = *x;
-    int64_t extent, end;
+    int64_t extent, begin, end;
     int32_t axis;
     cellgate_status status = find_axis(node, x, slice->axis, &axis, error);
 
     if (status != CELLGATE_OK)
         return status;
     extent = x->extent[axis];
+    begin = slice->begin >= 0 || extent == CG_UNKNOWN ? slice->begin
+                                                      : extent + slice->begin;
     end = slice->end > 0 || extent == CG_UNKNOWN ? slice->end
                                                  : extent + slice->end;
-    if (extent != CG_UNKNOWN && (end > extent || end <= slice->begin))
+    if (extent != CG_UNKNOWN && (begin < 0 || end > extent || end <= begin))
         return cg_node_fail(error, CELLGATE_BAD_SHAPE, node,
                             "the range %lld to %lld is beyond %lld %s",
                             (long long)slice->begin, (long long)slice->end,
                             (long long)extent,
                             axis == x->rank - 1 ? "features" : "steps");
-    y.extent[axis] = end > 0 ? end - slice->begin : CG_UNKNOWN;
+    y.extent[axis] = (begin < 0) == (end <= 0) ? end - begin : CG_UNKNOWN;
     cg_infer_output(node, shapes, 0, &y);
     return CELLGATE_OK;
 }

@@ -186,8 +186,10 @@ void cg_describe_pool(const cg_node *node, char *text, size_t size)
 
 void cg_describe_reduce(const cg_node *node, char *text, size_t size)
 {
+    const cg_attribute *mode = cg_kind_get(CG_REDUCE)->attributes;
+
     (void)snprintf(text, size, "%s of all steps",
-                   mode_text(node->as.reduce.mode));
+                   mode->choices[node->as.reduce.mode]);
 }
 
 /* Additions and comparisons a row and output step; those of a reduction

@@ -103,7 +103,7 @@ static const cg_attribute merge_attributes[] = {
 };
 
 static const cg_attribute slice_attributes[] = {
-    PLAIN("begin", SIZE, slice.begin),
+    PLAIN("begin", INTEGER, slice.begin),
     PLAIN("end", INTEGER, slice.end),
     ADDED("axis", COUNT, slice.axis),
 };
@@ -143,13 +143,10 @@ static const cg_attribute cast_attributes[] = {
 };
 
 static const char *const combine_modes[] = {
-    [CG_COMBINE_ADD] = "add",
-    [CG_COMBINE_SUBTRACT] = "subtract",
-    [CG_COMBINE_MULTIPLY] = "multiply",
-    [CG_COMBINE_AVERAGE] = "average",
-    [CG_COMBINE_MAXIMUM] = "maximum",
-    [CG_COMBINE_MINIMUM] = "minimum",
-    NULL,
+    [CG_COMBINE_ADD] = "add",           [CG_COMBINE_SUBTRACT] = "subtract",
+    [CG_COMBINE_MULTIPLY] = "multiply", [CG_COMBINE_AVERAGE] = "average",
+    [CG_COMBINE_MAXIMUM] = "maximum",   [CG_COMBINE_MINIMUM] = "minimum",
+    [CG_COMBINE_DIVIDE] = "divide",     NULL,
 };
 
 static const cg_attribute combine_attributes[] = {
@@ -242,8 +239,16 @@ static const cg_attribute pool_attributes[] = {
     CHOICE("padding", pool.window.padding, paddings),
 };
 
+static const char *const reduce_modes[] = {
+    [CG_POOL_MAXIMUM] = "maximum",
+    [CG_POOL_AVERAGE] = "average",
+    [CG_POOL_SUM] = "sum",
+    [CG_POOL_MINIMUM] = "minimum",
+    NULL,
+};
+
 static const cg_attribute reduce_attributes[] = {
-    CHOICE("mode", reduce.mode, pool_modes),
+    CHOICE("mode", reduce.mode, reduce_modes),
     PLAIN("keep", BOOL, reduce.keep),
 };
 

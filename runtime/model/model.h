@@ -207,8 +207,9 @@ typedef enum cg_merge_mode {
  */
 
 typedef struct cg_slice {
-    int64_t begin, end; /* end <= 0: that many before the axis's end */
-    int32_t axis;       /* 0: the last one */
+    /* begin < 0, end <= 0: that many before the axis's end */
+    int64_t begin, end;
+    int32_t axis; /* 0: the last one */
 } cg_slice;
 
 /* A concatenation's attribute is its axis, 0 being the last one. An input that
@@ -246,7 +247,8 @@ typedef enum cg_combine {
     CG_COMBINE_MULTIPLY,
     CG_COMBINE_AVERAGE,
     CG_COMBINE_MAXIMUM,
-    CG_COMBINE_MINIMUM
+    CG_COMBINE_MINIMUM,
+    CG_COMBINE_DIVIDE /* of two */
 } cg_combine;
 
 /*
@@ -323,7 +325,9 @@ typedef struct cg_window {
 
 typedef enum cg_pool_mode {
     CG_POOL_MAXIMUM,
-    CG_POOL_AVERAGE /* of the steps of x in a window: padding does not count */
+    CG_POOL_AVERAGE, /* of the steps of x in a window: padding does not count */
+    CG_POOL_SUM,     /* of a reduction only, as is the next */
+    CG_POOL_MINIMUM
 } cg_pool_mode;
 
 typedef struct cg_pool {

@@ -225,6 +225,11 @@ static void others_are_refused(void **state)
                          "'registered_name': 'mine>relu'}")),
         no_weights, CELLGATE_UNSUPPORTED, "custom activation 'mine>relu'");
     assert_keras_refuses(
+        MODEL(ACTIVATION("{'module': 'builtins', 'class_name': 'function', "
+                         "'config': 'my>tanh', 'registered_name': "
+                         "'function'}")),
+        no_weights, CELLGATE_UNSUPPORTED, "custom activation 'my>tanh'");
+    assert_keras_refuses(
         MODEL(ACTIVATION("{'module': 'mine', 'class_name': 'LeakyReLU', "
                          "'config': {}}")),
         no_weights, CELLGATE_UNSUPPORTED, "object 'LeakyReLU'");

@@ -203,13 +203,13 @@ static void unknown_layers_are_named_with_their_place(void **state)
         no_weights, CELLGATE_UNSUPPORTED, "a custom layer");
     /* An operation is not the layer of the same name. */
     assert_keras_refuses(
-        ON_SERIES("{'module': 'keras.src.ops.nn', 'class_name': 'Softmax', "
-                  "'config': {'name': 's'}}"),
+        ON_SERIES("{'module': 'keras.src.ops.nn', 'class_name': 'Dot', "
+                  "'config': {'name': 'd'}}"),
         no_weights, CELLGATE_UNSUPPORTED,
-        "layer 2 of 2, 's' (Softmax): an operation on tensors, as x[:, 0] and "
-        "keras.ops make them, and not a layer; arithmetic with numbers and "
-        "between tensors of as many axes is supported, and what makes masks. "
-        "Rebuild the model with Activation in its place");
+        "layer 2 of 2, 'd' (Dot): an operation on tensors, as x[:, 0] and "
+        "keras.ops make them, that is not supported, or not as it is used "
+        "here; README.md lists those that are. Rebuild the model with the "
+        "layer of this name in its place");
     assert_keras_refuses(
         ON_SERIES("{'module': 'keras.src.ops.numpy', 'class_name': 'Arctan2', "
                   "'config': {'name': 'a'}}"),
@@ -320,6 +320,11 @@ static void masks_as_operations(void **state)
     assert_keras_refuses(
         FUNCTIONAL(SERIES ", " OPERATION("NotEqual", "ne", "",
                                          TENSOR("x", "0", "0") ", 'text'"),
+                   "['x', 0, 0]", "['ne', 0, 0]"),
+        no_weights, CELLGATE_UNSUPPORTED, "(NotEqual): an operation on");
+    assert_keras_refuses(
+        FUNCTIONAL(SERIES ", " OPERATION("NotEqual", "ne", "",
+                                         TENSOR("x", "0", "0") ", [1.0]"),
                    "['x', 0, 0]", "['ne', 0, 0]"),
         no_weights, CELLGATE_UNSUPPORTED, "a tensor and a number only");
     assert_keras_refuses(

@@ -61,7 +61,7 @@ static void what_keras_2_can_hold_is_named(void **state)
                    "'norm' (BatchNormalization): it is called with "
                    "training=True");
     assert_refused(fixture("tf_keras/refused_operation.h5"),
-                   "'tf.math.reduce_mean' (TFOpLambda): tf.math.reduce_mean, "
+                   "'tf.math.reduce_std' (TFOpLambda): tf.math.reduce_std, "
                    "as it is called here, is an operation of TensorFlow");
     assert_refused(fixture("tf_keras/refused_conv_lstm.h5"),
                    "layer 2 of 2, 'images' (ConvLSTM2D): this kind of layer");

@@ -205,7 +205,7 @@ static void what_is_not_supported_is_named(void **state)
     assert_refused("refused_softmax_mask",
                    "'share' (Softmax): it is called with mask=, which");
     assert_refused("refused_operation",
-                   "layer 3 of 3, 'mean' (Mean): an operation on tensors");
+                   "layer 3 of 3, 'std' (Std): an operation on tensors");
 }
 
 /* Each says how it has to be taken: refused, sound or either. */

@@ -143,8 +143,18 @@ static void other_attributes(void **state)
         (cg_node){ .kind = CG_SLICE, .as.slice = { .begin = 1, .end = 1 } },
         false);
     assert_check(
-        (cg_node){ .kind = CG_SLICE, .as.slice = { .begin = -1, .end = 1 } },
+        (cg_node){ .kind = CG_SLICE, .as.slice = { .begin = -2, .end = -1 } },
+        true);
+    assert_check(
+        (cg_node){ .kind = CG_SLICE, .as.slice = { .begin = -1, .end = -1 } },
         false);
+    assert_check((cg_node){ .kind = CG_SLICE,
+                            .as.slice = { .begin = -CG_MAX_SIZE - 1 } },
+                 false);
+    assert_check((cg_node){ .kind = CG_COMBINE,
+                            .as.combine = CG_COMBINE_DIVIDE,
+                            .input_count = 3 },
+                 false);
     assert_check((cg_node){ .kind = CG_SLICE,
                             .as.slice = { .begin = 0, .end = INT64_MAX } },
                  false);
