@@ -108,6 +108,9 @@ cellgate_status cg_keras_build_batch_normalization(cg_keras_call *call,
     weights[CG_KERAS_OFFSET].data = saved[1].data;
     status = cg_keras_emit_weighted(call, &node, x.value, weights, 3, "",
                                     &value, error);
+    /* A mask that the call gives is for statistics in training, and goes on. */
+    if (status == CELLGATE_OK && call->mask.value != CG_NO_VALUE)
+        status = cg_keras_make_mask(call, &call->mask, &x.mask, error);
     return status == CELLGATE_OK ? cg_keras_return(call, value, x.mask, error)
                                  : status;
 }

@@ -8,6 +8,15 @@ from random_layers import SEQUENCE_ACTIVATIONS
 HEEDS_MASK = ["LSTM", "LSTM", "GRU", "SimpleRNN", "RNN", "Bidirectional",
               "TimeDistributed", "GlobalAveragePooling1D", "BatchNormalization"]
 
+# What TensorFlow calls otherwise than Keras 3.
+TENSORFLOW = {
+    "relu": lambda tf: tf.nn.relu, "silu": lambda tf: tf.nn.silu,
+    "softplus": lambda tf: tf.math.softplus, "elu": lambda tf: tf.nn.elu,
+    "absolute": lambda tf: tf.abs, "mean": lambda tf: tf.reduce_mean,
+    "sum": lambda tf: tf.reduce_sum, "max": lambda tf: tf.reduce_max,
+    "min": lambda tf: tf.reduce_min, "concatenate": lambda tf: tf.concat,
+    "softmax": lambda tf: tf.nn.softmax}
+
 
 def extents(tensor):
     """The shape of a Keras tensor without the batch."""
@@ -19,35 +28,35 @@ class CallMaker:
 
     # ---- Operations ----------------------------------------------------------
 
-    def unary(self):
+    def operations(self, *names):
+        """Functions of Keras 3's name, in Keras 2 TensorFlow's."""
         if self.is_keras3:
-            ops = self.keras.ops
-            return self.rng.choice([
-                ops.tanh, ops.sigmoid, ops.relu, ops.silu, ops.softplus,
-                ops.exp, ops.negative, lambda x: -x])
+            return [getattr(self.keras.ops, name) for name in names]
         tf = self.peer.tensorflow
+        return [TENSORFLOW[name](tf) if name in TENSORFLOW
+                else getattr(tf, name) for name in names]
+
+    def unary(self):
         return self.rng.choice([
-            tf.tanh, tf.sigmoid, tf.nn.relu, tf.math.softplus, tf.exp,
+            *self.operations("tanh", "sigmoid", "relu", "silu", "softplus",
+                             "exp", "negative", "absolute", "square", "elu"),
             lambda x: -x])
 
     def with_number(self):
         number = self.rng.choice([0.5, 2, -1.5, 1 / 3, 10.0])
+        maximum, minimum = self.operations("maximum", "minimum")
         return self.rng.choice([
             lambda x: x * number, lambda x: number * x, lambda x: x + number,
             lambda x: number + x, lambda x: x - number, lambda x: number - x,
-            lambda x: x / number])
+            lambda x: x / number, lambda x: maximum(x, number),
+            lambda x: minimum(x, number), lambda x: x ** 2])
 
     def binary(self):
-        if self.is_keras3:
-            ops = self.keras.ops
-            named = [ops.add, ops.subtract, ops.multiply, ops.maximum,
-                     ops.minimum]
-        else:
-            tf = self.peer.tensorflow
-            named = [tf.add, tf.subtract, tf.multiply, tf.maximum, tf.minimum]
         return self.rng.choice([
-            *named, lambda x, y: x + y, lambda x, y: x - y,
-            lambda x, y: x * y])
+            *self.operations("add", "subtract", "multiply", "maximum",
+                             "minimum"),
+            lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x * y,
+            lambda x, y: x / (y * y + 1.0)])
 
     def operate(self):
         tensor = self.pick()
@@ -59,7 +68,50 @@ class CallMaker:
             self.add(made, tensor)
             return
         other = self.alike(tensor)
+        if len(tensor.shape) == 3 and self.maybe(0.3):
+            other = self.layers.Dense(extents(tensor)[-1])(other[:, -1:])
         self.add(self.binary()(tensor, other), tensor, other)
+
+    def take(self):
+        """A part of a tensor, by indices."""
+        tensor = self.pick()
+        width = extents(tensor)[-1]
+        cut = self.rng.randint(1, width)
+        parts = [lambda x: x[..., :cut], lambda x: x[..., cut - 1:],
+                 lambda x: x[..., ::-1]]
+        if len(tensor.shape) == 3:
+            parts += [lambda x: x[:, -1], lambda x: x[:, 0, :],
+                      lambda x: x[:, :, 0], lambda x: x[:, -1:],
+                      lambda x: x[:, ::-1], lambda x: x[:, :1, :cut]]
+        elif len(tensor.shape) == 2:
+            parts += [lambda x: x[:, None], lambda x: x[:, :, None]]
+        self.add(self.rng.choice(parts)(tensor), tensor)
+
+    def reduce(self):
+        tensor = self.pick()
+        axes = list(range(1, len(tensor.shape))) + [-1]
+        function = self.rng.choice(self.operations("mean", "sum", "max",
+                                                   "min"))
+        options = {"axis": self.rng.choice(axes), "keepdims": self.maybe(0.5)}
+        if len(tensor.shape) == 2:
+            options["keepdims"] = True
+        self.add(function(tensor, **options), tensor)
+
+    def rearrange(self):
+        tensor = self.pick()
+        expand, concatenate, stack, softmax = self.operations(
+            "expand_dims", "concatenate", "stack", "softmax")
+        kind = self.rng.choice(["expand", "concatenate", "stack", "softmax"])
+        if kind == "softmax":
+            self.add(softmax(tensor), tensor)
+        elif kind == "expand" and len(tensor.shape) == 2:
+            self.add(expand(tensor, self.rng.choice([1, -1])), tensor)
+        elif kind == "stack" and len(tensor.shape) == 2:
+            other = self.alike(tensor)
+            self.add(stack([tensor, other], axis=1), tensor, other)
+        else:
+            other = self.alike(tensor)
+            self.add(concatenate([tensor, other], axis=-1), tensor, other)
 
     # ---- Masks given to calls ------------------------------------------------
 

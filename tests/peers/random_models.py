@@ -177,7 +177,8 @@ class ModelMaker(CallMaker):
         causal = {"use_causal_mask": True} if self.maybe(0.25) else {}
         self.add(layer(operands, **causal), query, value)
 
-    STEPS = {"apply": 12, "merge": 4, "operate": 4, "attend": 1,
+    STEPS = {"apply": 12, "merge": 4, "operate": 3, "take": 1,
+             "reduce": 1, "rearrange": 1, "attend": 1,
              "masked_call": 2, "encode_decode": 1, "start": 1, "share": 1,
              "nest": 2, "time_major": 1}
     OF_SERIES = ["attend", "masked_call", "encode_decode", "start",
