@@ -47,17 +47,20 @@ static void read_pieces(const char *path, const cellgate_tensor *whole)
     FUZZ_REQUIRE((status == CELLGATE_OK) == (reader != NULL));
     if (reader == NULL)
         return;
-    FUZZ_REQUIRE(whole->data != NULL);
     while ((status = cellgate_array_reader_next(reader, 3, &piece, &error)) ==
            CELLGATE_OK) {
+        if (whole->data == NULL)
+            continue;
         FUZZ_REQUIRE(piece.rank == whole->rank && piece.dtype == whole->dtype);
         FUZZ_REQUIRE(cg_tensor_size(&piece, NULL, &size));
         FUZZ_REQUIRE(size == 0 ||
                      memcmp(piece.data, (char *)whole->data + done, size) == 0);
         done += size;
     }
-    FUZZ_REQUIRE(status == CELLGATE_END);
-    FUZZ_REQUIRE(cg_tensor_size(whole, NULL, &size) && done == size);
+    /* What is wrong with a number is found when its piece is read. */
+    FUZZ_REQUIRE((status == CELLGATE_END) == (whole->data != NULL));
+    FUZZ_REQUIRE(whole->data == NULL ||
+                 (cg_tensor_size(whole, NULL, &size) && done == size));
     cellgate_array_reader_close(reader);
 }
 
