@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# CELLGATE_LEVEL(NAME, host-cpu, flags)
-# -------------------------------------
+# CELLGATE_LEVEL(NAME, host-cpu, flags, header)
+# ---------------------------------------------
 # Whether kernels for an instruction set can be compiled: sets the conditional
 # LEVEL_NAME, and LEVEL_NAME_CFLAGS for that one convenience library.
 AC_DEFUN([CELLGATE_LEVEL], [
@@ -10,7 +10,7 @@ AC_DEFUN([CELLGATE_LEVEL], [
     AC_MSG_CHECKING([whether $CC compiles $1 ($3)])
     cellgate_saved_CFLAGS=$CFLAGS
     CFLAGS="$CFLAGS $3"
-    AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <immintrin.h>]])],
+    AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <$4>]])],
       [cellgate_level_$1=yes])
     CFLAGS=$cellgate_saved_CFLAGS
     AC_MSG_RESULT([$cellgate_level_$1])

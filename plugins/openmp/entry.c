@@ -75,6 +75,20 @@ static void describe_name(cellgate_device_description *description)
                    uname(&system) == 0 ? system.machine : "unknown");
 }
 
+static void describe_level(cellgate_device_description *description,
+                           const char *level)
+{
+    const struct cpu_kernels *unproved = cpu_level_unproved();
+
+    if (unproved)
+        (void)snprintf(description->driver, sizeof description->driver,
+                       "%s (level = %s has only run in emulation)", level,
+                       unproved->name);
+    else
+        (void)snprintf(description->driver, sizeof description->driver, "%s",
+                       level);
+}
+
 static uint64_t memory_size(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -94,7 +108,7 @@ static cellgate_status device_describe(cellgate_instance *instance,
     if (index != 0)
         return cellgate_fail(error, CELLGATE_INVALID, "no device %u", index);
     describe_name(&known);
-    (void)snprintf(known.driver, sizeof known.driver, "%s", level);
+    describe_level(&known, level);
     (void)snprintf(known.resource, sizeof known.resource, "%s", CPU_RESOURCE);
     (void)snprintf(known.identity, sizeof known.identity, "%s/%s/%s", level,
                    known.name, PACKAGE_VERSION);

@@ -99,15 +99,26 @@ extern const struct cpu_kernels cpu_kernels_avx2;
 #ifdef LEVEL_AVX512
 extern const struct cpu_kernels cpu_kernels_avx512;
 #endif
+#ifdef LEVEL_NEON
+extern const struct cpu_kernels cpu_kernels_neon;
+#endif
 
 /* The values of the key `level`: "auto|scalar|..." with every known level. */
-#define CPU_LEVEL_CHOICES "auto|scalar|avx2|avx512"
+#define CPU_LEVEL_CHOICES "auto|scalar|avx2|avx512|neon"
 
 /*
  * The kernels for a value of the key `level`; "auto" is the best level that
- * this machine and its operating system can run. NULL: not built, or not
- * usable here.
+ * this machine and its operating system can run, among those that have passed
+ * the tests on a real processor. NULL: not built, or not usable here.
  */
 const struct cpu_kernels *cpu_level(const char *name);
+
+/* Number `index` of the levels that are usable here, best first; NULL beyond
+   the last. */
+const struct cpu_kernels *cpu_level_at(size_t index);
+
+/* A level that is usable here and that "auto" does not take, since it has only
+   run under emulation so far; NULL: there is none. */
+const struct cpu_kernels *cpu_level_unproved(void);
 
 #endif /* CELLGATE_OPENMP_LEVELS_H */

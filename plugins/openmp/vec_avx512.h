@@ -57,11 +57,6 @@ static inline vf vf_fma(vf a, vf b, vf c)
     return _mm512_fmadd_ps(a, b, c);
 }
 
-static inline vf vf_fnma(vf a, vf b, vf c)
-{
-    return _mm512_fnmadd_ps(a, b, c);
-}
-
 static inline vf vf_max(vf a, vf b)
 {
     return _mm512_max_ps(a, b);

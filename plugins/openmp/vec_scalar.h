@@ -64,12 +64,6 @@ static inline vf vf_fma(vf a, vf b, vf c)
     return a * b + c;
 }
 
-/* c - a * b */
-static inline vf vf_fnma(vf a, vf b, vf c)
-{
-    return c - a * b;
-}
-
 /* The larger and the smaller; b when either is NaN. */
 static inline vf vf_max(vf a, vf b)
 {

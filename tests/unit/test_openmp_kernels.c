@@ -14,12 +14,9 @@
 
 #include <cmocka.h>
 
-#include "plugins/openmp/levels.h"
 #include "plugins/openmp/pack.h"
 #include "tests/oracle/random.h"
-
-static const char *const names[] = { "scalar", "avx2", "avx512" };
-#define NAMES (sizeof names / sizeof names[0])
+#include "tests/unit/openmp_levels.h"
 
 static float *random_floats(int64_t count, double scale, uint64_t stream)
 {
@@ -182,15 +179,12 @@ static void check_product(const struct cpu_kernels *kernels, int64_t rows,
 
 static void test_product(void **state)
 {
-    size_t level;
+    const struct cpu_kernels *kernels;
     int64_t rows;
 
     (void)state;
-    for (level = 0; level < NAMES; level++) {
-        const struct cpu_kernels *kernels = cpu_level(names[level]);
-
-        if (!kernels)
-            continue;
+    EACH_LEVEL(kernels)
+    {
         for (rows = 1; rows <= 14; rows++)
             check_product(kernels, rows, 1 + rows % 5, 3 + 7 * rows);
         check_product(kernels, 5, 40000, 3);   /* several ranges of depth */
@@ -282,15 +276,12 @@ static void check_step(const struct cpu_kernels *kernels, int64_t rows,
 
 static void test_step(void **state)
 {
-    size_t level;
+    const struct cpu_kernels *kernels;
     int64_t rows;
 
     (void)state;
-    for (level = 0; level < NAMES; level++) {
-        const struct cpu_kernels *kernels = cpu_level(names[level]);
-
-        if (!kernels)
-            continue;
+    EACH_LEVEL(kernels)
+    {
         for (rows = 1; rows <= 14; rows++)
             check_step(kernels, rows, 3 * rows, 11 + rows, rows % 2 != 0);
         check_step(kernels, 8, 17000, 2, false); /* several ranges of depth */
@@ -326,17 +317,14 @@ static void check_softmax(const struct cpu_kernels *kernels, int64_t words,
 static void test_softmax(void **state)
 {
     static const int64_t words[] = { 1, 3, 16, 17, 257, 10000, 300007 };
-    size_t level, at;
+    const struct cpu_kernels *kernels;
+    size_t at;
 
     (void)state;
-    for (level = 0; level < NAMES; level++) {
-        const struct cpu_kernels *kernels = cpu_level(names[level]);
-
-        for (at = 0; kernels != NULL && at < sizeof words / sizeof words[0];
-             at++) {
-            check_softmax(kernels, words[at], 0);
-            check_softmax(kernels, words[at], 12);
-        }
+    EACH_LEVEL(kernels)
+    for (at = 0; at < sizeof words / sizeof words[0]; at++) {
+        check_softmax(kernels, words[at], 0);
+        check_softmax(kernels, words[at], 12);
     }
 }
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "plugins/openmp/activation.h"
-#include "plugins/openmp/levels.h"
+#include "tests/unit/openmp_levels.h"
 
 /*
  * Every STRIDE-th float, by its bits: some millions, over all magnitudes, both
@@ -22,9 +22,6 @@
  */
 #define STRIDE 1009u
 #define CHUNK 4096
-
-static const char *const names[] = { "scalar", "avx2", "avx512" };
-#define NAMES (sizeof names / sizeof names[0])
 
 static float from_bits(uint32_t bits)
 {
@@ -127,14 +124,11 @@ static void check_range(const struct cpu_kernels *kernels, int32_t kind,
 static void test_tanh(void **state)
 {
     const struct claim claim = { CELLGATE_TANH, tanh, 1.7e-7, 3e-7 };
-    size_t i;
+    const struct cpu_kernels *kernels;
 
     (void)state;
-    for (i = 0; i < NAMES; i++) {
-        const struct cpu_kernels *kernels = cpu_level(names[i]);
-
-        if (!kernels)
-            continue;
+    EACH_LEVEL(kernels)
+    {
         check_everywhere(kernels, &claim);
         check_limits(kernels, CELLGATE_TANH, -1, 1);
         check_range(kernels, CELLGATE_TANH, -1, 1);
@@ -145,14 +139,11 @@ static void test_sigmoid(void **state)
 {
     const struct claim claim = { CELLGATE_SIGMOID, exact_sigmoid, 1.2e-7,
                                  INFINITY };
-    size_t i;
+    const struct cpu_kernels *kernels;
 
     (void)state;
-    for (i = 0; i < NAMES; i++) {
-        const struct cpu_kernels *kernels = cpu_level(names[i]);
-
-        if (!kernels)
-            continue;
+    EACH_LEVEL(kernels)
+    {
         check_everywhere(kernels, &claim);
         check_limits(kernels, CELLGATE_SIGMOID, 0, 1);
         check_range(kernels, CELLGATE_SIGMOID, 0, 1);
@@ -162,8 +153,8 @@ static void test_sigmoid(void **state)
 /* Vectors and lanes agree, for every kind and around every edge. */
 static void test_every_activation(void **state)
 {
+    const struct cpu_kernels *kernels;
     float x[203], y[203];
-    size_t level;
     int32_t kind;
     int i;
 
@@ -172,24 +163,20 @@ static void test_every_activation(void **state)
         x[i] = (float)(i - 100) / 8;
     x[201] = NAN;
     x[202] = 1e4f;
-    for (level = 0; level < NAMES; level++)
-        for (kind = 0; kind < CELLGATE_ACTIVATION_COUNT; kind++) {
-            const struct cpu_kernels *kernels = cpu_level(names[level]);
-            const cellgate_activation activation = { kind, 0.25f, 0.5f };
+    EACH_LEVEL(kernels)
+    for (kind = 0; kind < CELLGATE_ACTIVATION_COUNT; kind++) {
+        const cellgate_activation activation = { kind, 0.25f, 0.5f };
 
-            if (!kernels)
-                continue;
-            kernels->activate(&activation, x, y, 203);
-            for (i = 0; i < 203; i++) {
-                float want = cpu_activation(&activation, x[i]);
+        kernels->activate(&activation, x, y, 203);
+        for (i = 0; i < 203; i++) {
+            float want = cpu_activation(&activation, x[i]);
 
-                assert_true(isnan(x[i])
-                                ? isnan(y[i])
-                                : y[i] == want ||
-                                      fabsf(y[i] - want) <=
-                                          1e-6f * fmaxf(1, fabsf(want)));
-            }
+            assert_true(isnan(x[i]) ? isnan(y[i])
+                                    : y[i] == want ||
+                                          fabsf(y[i] - want) <=
+                                              1e-6f * fmaxf(1, fabsf(want)));
         }
+    }
 }
 
 static void check_softmax(const struct cpu_kernels *kernels, int64_t count,
@@ -221,16 +208,14 @@ static void check_softmax(const struct cpu_kernels *kernels, int64_t count,
 static void test_softmax(void **state)
 {
     static const int64_t counts[] = { 1, 2, 7, 16, 33, 10000 };
-    size_t level, i;
+    const struct cpu_kernels *kernels;
+    size_t i;
 
     (void)state;
-    for (level = 0; level < NAMES; level++) {
-        const struct cpu_kernels *kernels = cpu_level(names[level]);
-
-        for (i = 0; kernels && i < sizeof counts / sizeof counts[0]; i++) {
-            check_softmax(kernels, counts[i], 1);
-            check_softmax(kernels, counts[i], 30);
-        }
+    EACH_LEVEL(kernels)
+    for (i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        check_softmax(kernels, counts[i], 1);
+        check_softmax(kernels, counts[i], 30);
     }
 }
 
