@@ -9,7 +9,7 @@
 
 #include "bench/sides.h"
 
-#define MEASURE_SIDES 3
+#define MEASURE_SIDES 4
 #define MEASURE_PAIRS 201 /* most turns */
 
 struct bench_times {

@@ -23,5 +23,5 @@ only() {
 # conform ARGUMENT...: the suite, with the programs' cache in the build folder.
 conform() {
   ./cellgate-conform ${CONFORM_MODE:---quick} \
-    --set cache="$PWD/tests/cache/opencl" "$@" .libs/opencl.so
+    --set cache="$PWD/tests/cache/opencl" "$@" plugins/opencl/.libs/opencl.so
 }

@@ -6,6 +6,9 @@
  * output: on the host ops and on the kernel levels of the CPU plugin (scalar,
  * avx2, and the best one here), from each file that holds it and from the
  * native file made of that.
+ *
+ * test_keras_fixtures INI DEVICE does the same on that device of that
+ * configuration alone.
  */
 #include "config.h"
 
@@ -23,6 +26,7 @@ static const char config[] = "[device scalar]\nplugin = openmp\n"
                              "level = scalar\n"
                              "[device avx2]\nplugin = openmp\nlevel = avx2\n"
                              "[device best]\nplugin = openmp\n";
+static const char *config_path, *only_device; /* of the command line */
 static cellgate_runtime *runtime;
 static double worst; /* difference, as a part of the tolerance */
 static int models, comparisons;
@@ -64,8 +68,8 @@ static void turn(cellgate_tensor *tensor)
 {
     const size_t rows = (size_t)tensor->shape[0];
     const size_t steps = (size_t)tensor->shape[1];
-    const size_t size = elements(tensor) / (rows * steps) *
-                        cellgate_dtype_size(tensor->dtype);
+    const size_t size =
+        elements(tensor) / (rows * steps) * cellgate_dtype_size(tensor->dtype);
     char *to = malloc(rows * steps * size + 1);
 
     assert_non_null(to);
@@ -229,11 +233,15 @@ static void run_model(fixture *of, const char *path)
     if (cellgate_model_load(path, &model, &error) != CELLGATE_OK)
         fail_msg("%s: %s", path, error.text);
     of->model = model;
-    run_on(of, "host");
-    run_on(of, "scalar");
-    run_on(of, "best");
-    if (has_avx2())
-        run_on(of, "avx2");
+    if (only_device) {
+        run_on(of, only_device);
+    } else {
+        run_on(of, "host");
+        run_on(of, "scalar");
+        run_on(of, "best");
+        if (has_avx2())
+            run_on(of, "avx2");
+    }
     cellgate_model_destroy(model);
 }
 
@@ -320,7 +328,8 @@ static void run_folder(const char *name, int least)
     print_message("%s: %d models, %d outputs compared so far; the worst is "
                   "off by %.3g of the tolerance of %g%s\n",
                   name, models - before, comparisons, worst, TOLERANCE,
-                  has_avx2() ? "" : "; there is no avx2 level here");
+                  only_device || has_avx2() ? ""
+                                            : "; there is no avx2 level here");
     assert_true(models - before >= least);
 }
 
@@ -344,8 +353,15 @@ static void models_of_old_keras_agree(void **state)
 
 static int open_runtime(void **state)
 {
+    const cellgate_runtime_options options = { .struct_size = sizeof options,
+                                               .config_path = config_path };
+    cellgate_error error = CELLGATE_ERROR_INIT;
+
     (void)state;
-    runtime = rig_runtime(config);
+    if (!only_device)
+        runtime = rig_runtime(config);
+    else if (cellgate_runtime_create(&options, &runtime, &error) != CELLGATE_OK)
+        fail_msg("%s: %s", config_path, error.text);
     return 0;
 }
 
@@ -356,7 +372,7 @@ static int close_runtime(void **state)
     return 0;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_of_keras_3_agree),
@@ -364,5 +380,9 @@ int main(void)
         cmocka_unit_test(models_of_old_keras_agree),
     };
 
+    if (argc == 3) {
+        config_path = argv[1];
+        only_device = argv[2];
+    }
     return cmocka_run_group_tests(tests, open_runtime, close_runtime);
 }

@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The OpenCL plugin's own promises beyond the ABI's, on PoCL: what is compiled
+ * when, what becomes of the driver's errors, and that nothing grows. Skipped
+ * where PoCL is not installed.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "plugins/opencl/plan.h"
+#include "tests/oracle/random.h"
+
+#define POCL "/etc/OpenCL/vendors/pocl.icd"
+#define BATCH 5
+#define STEPS 40
+#define INPUT 7
+#define HIDDEN 19
+
+/* ---- The host ---------------------------------------------------------- */
+
+static char cache[400];
+
+static void host_log(void *context, int32_t level, const char *text)
+{
+    (void)context;
+    (void)level;
+    (void)text;
+}
+
+static void *host_allocate(void *context, size_t alignment, size_t size)
+{
+    void *memory = NULL;
+
+    (void)context;
+    if (alignment < sizeof(void *))
+        alignment = sizeof(void *);
+    return posix_memalign(&memory, alignment, size) == 0 ? memory : NULL;
+}
+
+static void host_release(void *context, void *memory)
+{
+    (void)context;
+    free(memory);
+}
+
+static const char *
+host_setting(void *context, const cellgate_settings *settings, const char *key)
+{
+    (void)context;
+    (void)settings;
+    return strcmp(key, "cache") == 0        ? cache
+           : strcmp(key, "cache_size") == 0 ? "67108864"
+           : strcmp(key, "kernels") == 0    ? "auto"
+                                            : "0";
+}
+
+static uint32_t host_budget(void *context, const char *resource)
+{
+    (void)context;
+    assert_string_equal(resource, "cpu");
+    return 2;
+}
+
+static uint64_t host_clock(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+static const cellgate_host host = {
+    .struct_size = sizeof host,
+    .log = host_log,
+    .allocate = host_allocate,
+    .release = host_release,
+    .setting = host_setting,
+    .thread_budget = host_budget,
+    .clock = host_clock,
+};
+
+/* ---- One layer --------------------------------------------------------- */
+
+static float kernel[INPUT * 4 * HIDDEN], recurrent[HIDDEN * 4 * HIDDEN];
+static float bias[4 * HIDDEN], x[BATCH * STEPS * INPUT];
+static float y[BATCH * STEPS * HIDDEN], first_y[BATCH * STEPS * HIDDEN];
+static cellgate_lstm lstm = {
+    .op = { sizeof lstm, CELLGATE_OP_LSTM, 0 },
+    .input_size = INPUT,
+    .hidden_size = HIDDEN,
+    .directions = 1,
+    .outputs = CELLGATE_LSTM_SEQUENCE,
+    .has_bias = 1,
+    .activations = { { { CELLGATE_SIGMOID, 0, 0 },
+                       { CELLGATE_TANH, 0, 0 },
+                       { CELLGATE_TANH, 0, 0 } } },
+    .weights = { { kernel, recurrent, bias, NULL, NULL } },
+};
+static const cellgate_op *const ops[] = { &lstm.op };
+static const cellgate_segment segment = { sizeof segment, 1, 0, ops };
+static const cellgate_shape shape = { sizeof shape, BATCH, STEPS };
+static const cellgate_plugin *table;
+static cellgate_instance *instance;
+static cellgate_error error;
+
+static void make_random(float *to, size_t count, uint64_t seed)
+{
+    random_source random = random_from(seed, 1);
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        to[i] = (float)random_integer(&random, -1000, 1000) / 2500.0f;
+}
+
+static cellgate_device *open_device(void)
+{
+    cellgate_device *device = NULL;
+
+    assert_int_equal(table->device_open(instance, 0, NULL, &device, &error),
+                     CELLGATE_OK);
+    return device;
+}
+
+static cellgate_weights *prepare(cellgate_device *device)
+{
+    cellgate_weights *weights = NULL;
+
+    if (table->prepare(device, &segment, 0, &weights, &error) != CELLGATE_OK)
+        fail_msg("prepare: %s", error.text);
+    return weights;
+}
+
+static cellgate_status run(cellgate_plan *plan, float *to)
+{
+    const cellgate_segment_run r = {
+        .struct_size = sizeof r,
+        .batch = BATCH,
+        .steps = STEPS,
+        .x = { x, STEPS * INPUT, INPUT, CELLGATE_F32, 0 },
+        .y = { to, STEPS * HIDDEN, HIDDEN, CELLGATE_F32, 0 },
+    };
+
+    return table->run(plan, &r, &error);
+}
+
+static void remove_folder(const char *path)
+{
+    DIR *directory = opendir(path);
+    struct dirent *entry;
+    char name[700];
+
+    while (directory && (entry = readdir(directory)) != NULL) {
+        (void)snprintf(name, sizeof name, "%s/%s", path, entry->d_name);
+        (void)unlink(name);
+    }
+    if (directory)
+        (void)closedir(directory);
+    (void)rmdir(path);
+}
+
+/* ---- What is compiled when --------------------------------------------- */
+
+/* A device opened anew, as in another process, compiles nothing; and no run
+   compiles or loads anything. */
+static void test_second_compiles_nothing(void **state)
+{
+    cellgate_device *device = open_device();
+    cellgate_weights *weights;
+    cellgate_plan *plan = NULL;
+    uint64_t built, loaded;
+
+    (void)state;
+    weights = prepare(device);
+    built = device->built;
+    assert_true(built > 0);
+    assert_int_equal(device->loaded, 0);
+    for (uint64_t variant = 0; ocl_variant_at(variant); variant++) {
+        assert_int_equal(
+            table->plan_create(device, weights, variant, &shape, &plan, &error),
+            CELLGATE_OK);
+        assert_int_equal(run(plan, y), CELLGATE_OK);
+        table->plan_destroy(plan);
+    }
+    assert_int_equal(device->built, built);
+    table->weights_free(weights);
+    table->device_close(device);
+
+    device = open_device();
+    weights = prepare(device);
+    loaded = device->loaded;
+    assert_int_equal(device->built, 0);
+    assert_int_equal(loaded, built);
+    assert_int_equal(
+        table->plan_create(device, weights, 0, &shape, &plan, &error),
+        CELLGATE_OK);
+    assert_int_equal(run(plan, y), CELLGATE_OK);
+    assert_int_equal(device->built, 0);
+    assert_int_equal(device->loaded, loaded);
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
+/* ---- A driver that fails ----------------------------------------------- */
+
+static struct ocl_api driver; /* as it is */
+static size_t largest;        /* buffer that it gives */
+static cl_int launch_code;
+
+static CL_API_ENTRY cl_mem CL_API_CALL small_buffers(cl_context context,
+                                                     cl_mem_flags flags,
+                                                     size_t size, void *from,
+                                                     cl_int *code)
+{
+    if (size > largest) {
+        *code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        return NULL;
+    }
+    return driver.CreateBuffer(context, flags, size, from, code);
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL
+failing_launch(cl_command_queue queue, cl_kernel what, cl_uint dimensions,
+               const size_t *offset, const size_t *global, const size_t *local,
+               cl_uint count, const cl_event *events, cl_event *event)
+{
+    (void)queue, (void)what, (void)dimensions, (void)offset, (void)global;
+    (void)local, (void)count, (void)events, (void)event;
+    return launch_code;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL
+failing_build(cl_program program, cl_uint count, const cl_device_id *devices,
+              const char *options,
+              void(CL_CALLBACK *notify)(cl_program, void *), void *data)
+{
+    (void)options;
+    (void)driver.BuildProgram(program, count, devices, "-DV=none", notify,
+                              data);
+    return CL_BUILD_PROGRAM_FAILURE;
+}
+
+/* Products computed ahead shrink to what there is; the result is the same. */
+static void test_little_memory(void **state)
+{
+    cellgate_device *device = open_device();
+    cellgate_weights *weights = prepare(device);
+    const uint64_t before = table->memory_used(device);
+    cellgate_plan *plan = NULL;
+    const uint64_t whole = 2;
+
+    (void)state;
+    assert_string_equal(ocl_variant_at(whole)->name, "whole");
+    assert_int_equal(
+        table->plan_create(device, weights, whole, &shape, &plan, &error),
+        CELLGATE_OK);
+    assert_int_equal(plan->stages[0].chunk, STEPS);
+    assert_int_equal(run(plan, first_y), CELLGATE_OK);
+    table->plan_destroy(plan);
+    assert_int_equal(table->memory_used(device), before);
+
+    instance->api.CreateBuffer = small_buffers;
+    largest = sizeof y;
+    assert_int_equal(
+        table->plan_create(device, weights, whole, &shape, &plan, &error),
+        CELLGATE_OK);
+    assert_true(plan->stages[0].chunk < STEPS);
+    assert_int_equal(run(plan, y), CELLGATE_OK);
+    assert_memory_equal(y, first_y, sizeof y);
+    table->plan_destroy(plan);
+    assert_int_equal(table->memory_used(device), before);
+
+    largest = sizeof y - 1;
+    plan = NULL;
+    assert_int_equal(
+        table->plan_create(device, weights, whole, &shape, &plan, &error),
+        CELLGATE_DEVICE_MEMORY);
+    assert_null(plan);
+    assert_non_null(strstr(error.text, "CL_MEM_OBJECT_ALLOCATION_FAILURE"));
+    assert_int_equal(error.vendor_code, CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    assert_int_equal(table->memory_used(device), before);
+    instance->api = driver;
+    table->weights_free(weights);
+    assert_int_equal(table->memory_used(device), 0);
+    table->device_close(device);
+}
+
+/* More than the device has is refused before the driver is asked: CPUs promise
+   any amount. */
+static void test_too_much_memory(void **state)
+{
+    const cellgate_shape huge = { sizeof huge, 1 << 20, 200 };
+    cellgate_device *device = open_device();
+    cellgate_weights *weights = prepare(device);
+    const uint64_t before = table->memory_used(device);
+    cellgate_plan *plan = NULL;
+
+    (void)state;
+    assert_int_equal(
+        table->plan_create(device, weights, 0, &huge, &plan, &error),
+        CELLGATE_DEVICE_MEMORY);
+    assert_non_null(strstr(error.text, "smaller batch"));
+    assert_int_equal(table->memory_used(device), before);
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
+static void test_lost(void **state)
+{
+    cellgate_device *device = open_device();
+    cellgate_weights *weights = prepare(device), *more = NULL;
+    cellgate_plan *plan = NULL, *another = NULL;
+    cellgate_variant variant = { .struct_size = sizeof variant };
+
+    (void)state;
+    assert_int_equal(
+        table->plan_create(device, weights, 0, &shape, &plan, &error),
+        CELLGATE_OK);
+    instance->api.EnqueueNDRangeKernel = failing_launch;
+    launch_code = CL_INVALID_KERNEL_ARGS; /* this run only */
+    assert_int_equal(run(plan, y), CELLGATE_INTERNAL);
+    instance->api = driver;
+    assert_int_equal(run(plan, y), CELLGATE_OK);
+
+    instance->api.EnqueueNDRangeKernel = failing_launch;
+    launch_code = CL_DEVICE_NOT_AVAILABLE;
+    assert_int_equal(run(plan, y), CELLGATE_DEVICE_LOST);
+    instance->api = driver;
+    assert_int_equal(run(plan, y), CELLGATE_DEVICE_LOST);
+    assert_int_equal(
+        table->support(device, &segment, &shape, 0, &variant, &error),
+        CELLGATE_DEVICE_LOST);
+    assert_int_equal(table->prepare(device, &segment, 0, &more, &error),
+                     CELLGATE_DEVICE_LOST);
+    assert_int_equal(
+        table->plan_create(device, weights, 0, &shape, &another, &error),
+        CELLGATE_DEVICE_LOST);
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
+/* The compiler's own words are in the error. */
+static void test_build_log(void **state)
+{
+    cellgate_weights *weights = NULL;
+    cellgate_device *device;
+
+    (void)state;
+    remove_folder(cache);
+    device = open_device();
+    instance->api.BuildProgram = failing_build;
+    assert_int_equal(table->prepare(device, &segment, 0, &weights, &error),
+                     CELLGATE_DEVICE_FAILED);
+    instance->api = driver;
+    assert_non_null(strstr(error.text, "CL_BUILD_PROGRAM_FAILURE (-11)"));
+    assert_non_null(strstr(error.text, "error: "));
+    assert_null(weights);
+    assert_int_equal(table->memory_used(device), 0);
+    table->device_close(device);
+}
+
+/* ---- Nothing grows ----------------------------------------------------- */
+
+static long resident_kilobytes(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    long size = 0, resident = 0;
+
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%ld %ld", &size, &resident), 2);
+    (void)fclose(file);
+    return resident * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+static int open_files(void)
+{
+    DIR *directory = opendir("/proc/self/fd");
+    int count = 0;
+
+    assert_non_null(directory);
+    while (readdir(directory))
+        count++;
+    (void)closedir(directory);
+    return count;
+}
+
+static void test_a_thousand_plans(void **state)
+{
+    cellgate_device *device = open_device();
+    cellgate_weights *weights = prepare(device);
+    const uint64_t before = table->memory_used(device);
+    long kilobytes = 0;
+    int files = 0, i;
+
+    (void)state;
+    for (i = 0; i < 1100; i++) {
+        cellgate_plan *plan = NULL;
+
+        if (i == 100) { /* by now everything lazy is there */
+            kilobytes = resident_kilobytes();
+            files = open_files();
+        }
+        assert_int_equal(table->plan_create(device, weights, (uint64_t)(i % 6),
+                                            &shape, &plan, &error),
+                         CELLGATE_OK);
+        assert_int_equal(run(plan, y), CELLGATE_OK);
+        table->plan_destroy(plan);
+    }
+    assert_int_equal(table->memory_used(device), before);
+    assert_int_equal(open_files(), files);
+    if (resident_kilobytes() > kilobytes + 2048)
+        fail_msg("%ld KiB became %ld", kilobytes, resident_kilobytes());
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
+/* ---- All of it --------------------------------------------------------- */
+
+static int start(void **state)
+{
+    (void)state;
+    make_random(kernel, INPUT * 4 * HIDDEN, 1);
+    make_random(recurrent, HIDDEN * 4 * HIDDEN, 2);
+    make_random(bias, 4 * HIDDEN, 3);
+    make_random(x, BATCH * STEPS * INPUT, 4);
+    table = cellgate_plugin_entry(0, 0);
+    error = (cellgate_error)CELLGATE_ERROR_INIT;
+    if (table->init(&host, &instance, &error) != CELLGATE_OK) {
+        (void)fprintf(stderr, "%s\n", error.text);
+        return -1;
+    }
+    driver = instance->api;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    table->finish(instance);
+    remove_folder(cache);
+    return 0;
+}
+
+/* PoCL alone, with what it compiles in the build folder. */
+static bool use_pocl(void)
+{
+    char here[300], folder[360];
+
+    if (access(POCL, R_OK) != 0 || !getcwd(here, sizeof here))
+        return false;
+    (void)snprintf(folder, sizeof folder, "%s/tests/cache", here);
+    (void)mkdir(folder, 0700);
+    (void)snprintf(folder, sizeof folder, "%s/tests/cache/pocl", here);
+    (void)mkdir(folder, 0700);
+    (void)snprintf(cache, sizeof cache, "%s/tests/cache/programs-%ld", here,
+                   (long)getpid());
+    return setenv("OCL_ICD_VENDORS", POCL, 1) == 0 &&
+           setenv("OCL_ICD_FILENAMES", POCL, 1) == 0 &&
+           setenv("POCL_CACHE_DIR", folder, 1) == 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_second_compiles_nothing),
+        cmocka_unit_test(test_little_memory),
+        cmocka_unit_test(test_too_much_memory),
+        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_build_log),
+        cmocka_unit_test(test_a_thousand_plans),
+    };
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    (void)printf("PoCL is not run in instrumented builds\n");
+    return 77;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+    (void)printf("PoCL is not run in instrumented builds\n");
+    return 77;
+#endif
+#endif
+    if (!use_pocl()) {
+        (void)printf("PoCL is not installed\n");
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, start, end);
+}
