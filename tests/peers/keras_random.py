@@ -36,6 +36,8 @@ OUTSIDE = [
     # Of Softmax behind a mask: Keras fails, but where batch, steps and features
     # happen to be alike or 1.
     "its input has a mask of steps, which Keras cannot apply in it",
+    # Of layers of recurrence in a TimeDistributed.
+    "this one would take every step for a sequence of its own",
 ]
 
 
@@ -299,8 +301,9 @@ def main():
                 print(f"seed {seed}: {verdict}: {text}"
                       f"{keep(options, seed, drawn, folder)}; again with: "
                       f"{again(options, seed)}", flush=True)
-        if number % 50 == 0:
-            print(f"{number} models", file=sys.stderr, flush=True)
+        if number % 10 == 0:
+            print(f"{number} models, {verdicts['agree']} agree",
+                  file=sys.stderr, flush=True)
     print(f"{peer.name} {peer.version}; models with each layer: " + ", ".join(
         f"{kind} {count}" for kind, count in sorted(kinds.items())))
     for reason, count in discarded.most_common():
