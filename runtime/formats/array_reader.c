@@ -13,6 +13,7 @@
 #include "cellgate/plugin.h"
 #include "runtime/formats/npy.h"
 #include "runtime/formats/tensor.h"
+#include "runtime/given.h"
 
 struct cellgate_array_reader {
     char *path;
@@ -164,7 +165,7 @@ void cellgate_array_reader_close(cellgate_array_reader *reader)
 cellgate_status cellgate_array_reader_shape(const cellgate_array_reader *reader,
                                             cellgate_tensor *whole)
 {
-    if (whole == NULL || whole->struct_size < sizeof whole->struct_size)
+    if (!cg_given_fillable(whole))
         return CELLGATE_INVALID;
     cellgate_struct_copy(whole, &reader->whole);
     return CELLGATE_OK;
@@ -227,8 +228,7 @@ cellgate_status cellgate_array_reader_next(cellgate_array_reader *reader,
     const int64_t left = reader->whole.shape[0] - reader->next;
     cellgate_status status;
 
-    if (rows < 1 || piece == NULL ||
-        piece->struct_size < sizeof piece->struct_size)
+    if (rows < 1 || !cg_given_fillable(piece))
         return cellgate_fail(error, CELLGATE_INVALID,
                              "a piece has one row or more, and a tensor with "
                              "its struct_size set");

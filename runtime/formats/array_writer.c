@@ -10,6 +10,7 @@
 #include "runtime/formats/atomic_file.h"
 #include "runtime/formats/npy.h"
 #include "runtime/formats/tensor.h"
+#include "runtime/given.h"
 
 struct cellgate_array_writer {
     char *path;
@@ -30,7 +31,7 @@ static cellgate_status check_whole(const char *path,
                              "%s: pieces are written to a file whose name ends "
                              "in .npy",
                              path);
-    if (whole->struct_size < sizeof *whole ||
+    if (!cg_given_known(whole, CG_FIRST_TENSOR, sizeof *whole) ||
         !cg_tensor_size(whole, NULL, bytes) || whole->rank < 1)
         return cellgate_fail(error, CELLGATE_INVALID,
                              "%s: the array has no valid shape with rows, or "

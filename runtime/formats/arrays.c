@@ -12,6 +12,7 @@
 #include "runtime/formats/npy.h"
 #include "runtime/formats/npz.h"
 #include "runtime/formats/tensor.h"
+#include "runtime/given.h"
 
 struct cellgate_arrays {
     size_t count;
@@ -144,7 +145,7 @@ cellgate_status cellgate_arrays_get(const cellgate_arrays *arrays, size_t index,
     if (index >= arrays->count)
         return CELLGATE_END;
     if (tensor != NULL) {
-        if (tensor->struct_size < sizeof tensor->struct_size)
+        if (!cg_given_fillable(tensor))
             return CELLGATE_INVALID;
         cellgate_struct_copy(tensor, &arrays->list[index].tensor);
     }
@@ -169,9 +170,11 @@ static cellgate_status check_tensor(const char *path,
     char header[CG_NPY_WRITTEN_MAX];
     size_t bytes = 0;
 
-    if (tensor->struct_size < sizeof *tensor)
+    if (!cg_given_known(tensor, CG_FIRST_TENSOR, sizeof *tensor))
         return cellgate_fail(error, CELLGATE_INVALID,
-                             "%s: array %zu has no struct_size", path, index);
+                             "%s: array %zu has no struct_size, or members "
+                             "that this libcellgate does not know",
+                             path, index);
     if (!cg_tensor_size(tensor, NULL, &bytes))
         return cellgate_fail(error, CELLGATE_INVALID,
                              "%s: array %zu has no valid shape and dtype "

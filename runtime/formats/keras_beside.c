@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "runtime/file_name.h"
 #include "runtime/formats/keras_beside.h"
 
 #include <stdbool.h>
@@ -28,14 +29,6 @@ static bool ends_with(const char *text, const char *end)
     return length > tail && strcmp(text + length - tail, end) == 0;
 }
 
-/* The part of the file's name, without folders. */
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* `path` with another ending in the place of its own; NULL: no memory. */
 static char *with_ending(const char *path, size_t stem, const char *ending)
 {
@@ -50,7 +43,7 @@ static char *with_ending(const char *path, size_t stem, const char *ending)
 /* Length of the path without its ending. */
 static size_t stem_length(const char *path)
 {
-    const char *name = file_name(path), *dot = strrchr(name, '.');
+    const char *name = cg_file_name(path), *dot = strrchr(name, '.');
 
     for (size_t i = 0; i < ENDINGS; i++)
         if (ends_with(name, endings[i]))
@@ -74,7 +67,7 @@ cellgate_status cg_keras_find_json(const char *weights, char **json,
                         "to, which is looked for in '%.60s' beside it; write "
                         "it in Keras: open(\"%.60s\", \"w\").write("
                         "model.to_json())",
-                        file_name(path), file_name(path));
+                        cg_file_name(path), cg_file_name(path));
     free(path);
     return CELLGATE_BAD_FILE;
 }
@@ -82,7 +75,7 @@ cellgate_status cg_keras_find_json(const char *weights, char **json,
 static cellgate_status fail_without(const char *json, size_t stem,
                                     cellgate_error *error)
 {
-    const char *name = file_name(json);
+    const char *name = cg_file_name(json);
     const int length = (int)(stem - (size_t)(name - json));
 
     return cellgate_fail(error, CELLGATE_BAD_FILE,
@@ -115,7 +108,7 @@ cellgate_status cg_keras_find_weights(const char *json, char **weights,
             (void)cellgate_fail(error, CELLGATE_INVALID,
                                 "its weights may be in '%.80s' or in '%.80s'; "
                                 "give the one that is meant as the model",
-                                file_name(found), file_name(path));
+                                cg_file_name(found), cg_file_name(path));
             free(found);
             free(path);
             return CELLGATE_INVALID;

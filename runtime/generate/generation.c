@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "runtime/generate/generator.h"
+#include "runtime/given.h"
 
 static cellgate_status no_memory(int64_t batch, int64_t results,
                                  int64_t longest, cellgate_error *error)
@@ -73,7 +74,7 @@ cellgate_status cellgate_generation_get(const cellgate_generation *generation,
     cellgate_generated filled = { .struct_size = sizeof filled };
     const cg_sequence *sequence;
 
-    if (generated == NULL || generated->struct_size < sizeof(size_t))
+    if (!cg_given_fillable(generated))
         return CELLGATE_INVALID;
     if (row < 0 || row >= generation->batch || result < 0 ||
         result >= generation->counts[row])

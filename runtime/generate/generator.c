@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "runtime/generate/generator.h"
+#include "runtime/given.h"
 
 static cellgate_status read_options(const cellgate_generator_options *options,
                                     cellgate_generator_options *read,
@@ -13,8 +14,7 @@ static cellgate_status read_options(const cellgate_generator_options *options,
     read->struct_size = sizeof *read;
     if (options == NULL)
         return CELLGATE_OK;
-    if (options->struct_size < sizeof(size_t) ||
-        !cellgate_struct_known(options, sizeof *read))
+    if (!cg_given_known(options, CG_FIRST_ANY, sizeof *read))
         return cellgate_fail(error, CELLGATE_INVALID,
                              "struct_size of the generator options is %zu, or "
                              "they have members that this libcellgate does not "
@@ -136,7 +136,7 @@ cellgate_status cellgate_generator_describe(const cellgate_generator *generator,
     const cellgate_model *step = parts->step;
     cellgate_generator_info filled = { .struct_size = sizeof filled };
 
-    if (info == NULL || info->struct_size < sizeof(size_t))
+    if (!cg_given_fillable(info))
         return CELLGATE_INVALID;
     filled.token = step->values[step->inputs[parts->token].value].name;
     filled.scores = step->values[step->outputs[parts->scores]].name;

@@ -6,6 +6,7 @@
 
 #include "runtime/formats/convert.h"
 #include "runtime/generate/task.h"
+#include "runtime/given.h"
 
 /* A bound far beyond use: memory is taken for it at the start. */
 #define LONGEST ((int64_t)1 << 24)
@@ -112,8 +113,8 @@ static cellgate_status copy_inputs(cg_task *task, size_t wanted,
         const void *from = (const char *)request->inputs + at * size;
 
         memcpy(&each, from, sizeof each);
-        if (size < sizeof(cellgate_input) || each != size ||
-            !cellgate_struct_known(from, sizeof(cellgate_input)))
+        if (each != size ||
+            !cg_given_known(from, CG_FIRST_INPUT, sizeof(cellgate_input)))
             return cellgate_fail(error, CELLGATE_INVALID,
                                  "struct_size of the request's inputs is %zu, "
                                  "or they have members that this libcellgate "
@@ -132,8 +133,7 @@ static cellgate_status check_prompt(const cellgate_input *prompt,
 {
     const cellgate_tensor *tensor = &prompt->tensor;
 
-    if (prompt->struct_size < sizeof *prompt ||
-        !cellgate_struct_known(prompt, sizeof *prompt))
+    if (!cg_given_known(prompt, CG_FIRST_INPUT, sizeof *prompt))
         return cellgate_fail(error, CELLGATE_INVALID,
                              "struct_size of the prompt is %zu, not %zu, or it "
                              "has members that this libcellgate does not know",
@@ -296,8 +296,7 @@ cellgate_status cg_task_init(cg_task *task, const cellgate_generator *generator,
     cellgate_status status;
 
     memset(task, 0, sizeof *task);
-    if (request->struct_size < sizeof(size_t) ||
-        !cellgate_struct_known(request, sizeof *request))
+    if (!cg_given_known(request, CG_FIRST_ANY, sizeof *request))
         return cellgate_fail(error, CELLGATE_INVALID,
                              "struct_size of the request is %zu, or it has "
                              "members that this libcellgate does not know",

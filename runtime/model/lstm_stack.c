@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "runtime/given.h"
 #include "runtime/model/model.h"
 
 #define MOST_SIZE 65536
@@ -21,8 +22,7 @@ static cellgate_status read_stack(const cellgate_lstm_stack *stack,
                                   cellgate_error *error)
 {
     *read = (cellgate_lstm_stack){ .struct_size = sizeof *read };
-    if (stack == NULL || stack->struct_size < sizeof(size_t) ||
-        !cellgate_struct_known(stack, sizeof *read))
+    if (stack == NULL || !cg_given_known(stack, CG_FIRST_ANY, sizeof *read))
         return cellgate_fail(error, CELLGATE_INVALID,
                              "the layers have members that this libcellgate "
                              "does not know");

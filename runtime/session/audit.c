@@ -8,6 +8,7 @@
 #include "runtime/cost/clock.h"
 #include "runtime/given.h"
 #include "runtime/session/audit.h"
+#include "runtime/session/extents.h"
 
 /* A shape that needs it may take so many times its part of the time. */
 #define GENEROUS 4
@@ -39,19 +40,8 @@ static cellgate_status read_options(const cellgate_audit_options *options,
         cellgate_struct_copy(read, options);
     }
     read->seconds = read->seconds > 0 ? read->seconds : 60;
-    read->batch_least = read->batch_least > 0 ? read->batch_least : 1;
-    read->batch_most = read->batch_most > 0 ? read->batch_most : 64;
-    read->steps_least = read->steps_least > 0 ? read->steps_least : 1;
-    read->steps_most = read->steps_most > 0 ? read->steps_most : 128;
-    if (read->batch_most < read->batch_least ||
-        read->steps_most < read->steps_least || read->batch_most > INT32_MAX ||
-        read->steps_most > INT32_MAX)
-        return cellgate_fail(
-            error, CELLGATE_INVALID,
-            "no shapes to audit: batch %lld to %lld, steps %lld to %lld",
-            (long long)read->batch_least, (long long)read->batch_most,
-            (long long)read->steps_least, (long long)read->steps_most);
-    return CELLGATE_OK;
+    return cg_extents_settle("audit", &read->batch_least, &read->batch_most,
+                             &read->steps_least, &read->steps_most, error);
 }
 
 /* ---- Going through them -------------------------------------------------- */

@@ -6,24 +6,7 @@
 
 #include "runtime/session/audit.h"
 #include "runtime/session/explain_shapes.h"
-
-#define AXIS_MOST 40 /* values: powers of two of an int32, and an end */
-
-/* Both ends, and the powers of two between. */
-static size_t axis(int64_t least, int64_t most, int64_t values[AXIS_MOST])
-{
-    size_t count = 0;
-    int64_t at = 1;
-
-    values[count++] = least;
-    while (at <= least)
-        at *= 2;
-    for (; at < most; at *= 2)
-        values[count++] = at;
-    if (most > least)
-        values[count++] = most;
-    return count;
-}
+#include "runtime/session/extents.h"
 
 /* splitmix64 (Steele, Lea, Flood 2014). */
 static uint64_t next(uint64_t *seed)
@@ -53,13 +36,14 @@ static void shuffle(cg_audit *audit)
 cellgate_status cg_audit_list_cells(cg_audit *audit, cellgate_error *error)
 {
     const cellgate_audit_options *options = &audit->options;
-    int64_t batches[AXIS_MOST], steps[AXIS_MOST] = { 0 };
+    int64_t batches[CG_AXIS_MOST], steps[CG_AXIS_MOST] = { 0 };
     const size_t rows =
-        axis(options->batch_least, options->batch_most, batches);
+        cg_extents_axis(options->batch_least, options->batch_most, batches);
     size_t columns = 1;
 
     if (cg_explain_free_steps(audit->session->model))
-        columns = axis(options->steps_least, options->steps_most, steps);
+        columns =
+            cg_extents_axis(options->steps_least, options->steps_most, steps);
     audit->cells = calloc(rows * columns, sizeof *audit->cells);
     if (audit->cells == NULL)
         return cellgate_fail(error, CELLGATE_NO_MEMORY,

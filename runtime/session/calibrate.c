@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "runtime/cost/clock.h"
+#include "runtime/given.h"
+#include "runtime/session/extents.h"
 #include "runtime/session/once.h"
 #include "runtime/session/piece_survey.h"
 
@@ -16,28 +18,15 @@ static cellgate_status read_options(const cellgate_calibration *options,
 {
     *read = (cellgate_calibration){ .struct_size = sizeof *read };
     if (options != NULL) {
-        if (options->struct_size < sizeof(size_t) ||
-            !cellgate_struct_known(options, sizeof *read))
+        if (!cg_given_known(options, CG_FIRST_ANY, sizeof *read))
             return cellgate_fail(error, CELLGATE_INVALID,
                                  "the calibration has members that this "
                                  "libcellgate does not know");
         cellgate_struct_copy(read, options);
     }
     read->seconds = read->seconds > 0 ? read->seconds : 30;
-    read->batch_least = read->batch_least > 0 ? read->batch_least : 1;
-    read->batch_most = read->batch_most > 0 ? read->batch_most : 64;
-    read->steps_least = read->steps_least > 0 ? read->steps_least : 1;
-    read->steps_most = read->steps_most > 0 ? read->steps_most : 128;
-    if (read->batch_most < read->batch_least ||
-        read->steps_most < read->steps_least || read->batch_most > INT32_MAX ||
-        read->steps_most > INT32_MAX)
-        return cellgate_fail(
-            error, CELLGATE_INVALID,
-            "no shapes to measure: batch %lld to %lld, steps "
-            "%lld to %lld",
-            (long long)read->batch_least, (long long)read->batch_most,
-            (long long)read->steps_least, (long long)read->steps_most);
-    return CELLGATE_OK;
+    return cg_extents_settle("measure", &read->batch_least, &read->batch_most,
+                             &read->steps_least, &read->steps_most, error);
 }
 
 /* Each piece has an equal part of the time that the ones before it left.

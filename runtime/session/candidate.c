@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/session/append.h"
 #include "runtime/session/session.h"
 
 const char *cg_candidate_name(const cg_candidate *candidate)
@@ -71,14 +72,6 @@ cellgate_status cg_session_list_candidates(cellgate_session *session,
 
 /* ---- Placements -------------------------------------------------------- */
 
-static void append(char *text, size_t size, const char *separator,
-                   const char *name, const char *reason)
-{
-    size_t used = strlen(text);
-
-    snprintf(text + used, size - used, "%s%s: %s", separator, name, reason);
-}
-
 static void choice_text(const cellgate_session *session, size_t index,
                         char *text, size_t size)
 {
@@ -91,9 +84,9 @@ static void choice_text(const cellgate_session *session, size_t index,
     snprintf(text, size, "%s", why);
     for (size_t at = 0; at < index; at++)
         if (atomic_load(&session->candidates[at].status) > CELLGATE_OK)
-            append(text, size, "; not ",
-                   cg_candidate_name(&session->candidates[at]),
-                   session->candidates[at].failure);
+            cg_append(text, size, "; not %s: %s",
+                      cg_candidate_name(&session->candidates[at]),
+                      session->candidates[at].failure);
 }
 
 /* An unusable device's own reason; what fails later is in `cause`. */

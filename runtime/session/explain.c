@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "runtime/given.h"
+#include "runtime/session/append.h"
 #include "runtime/session/call.h"
 #include "runtime/session/explain_shapes.h"
 #include "runtime/session/explanation.h"
@@ -21,6 +22,7 @@
 typedef struct explaining {
     cellgate_session *session;
     cellgate_explanation *made;
+    const cellgate_question *question;
     cg_costing costing;
     uint32_t piece;
     const char *nodes;             /* of the piece */
@@ -171,15 +173,6 @@ static cellgate_status explain_piece(explaining *of, const cg_piece *piece,
 
 /* ---- The decision ------------------------------------------------------- */
 
-static void append(char *text, size_t size, const char *separator,
-                   const char *more, const char *and_more)
-{
-    const size_t used = strlen(text);
-
-    snprintf(text + used, size - used, "%s%s %s", used > 0 ? separator : "",
-             more, and_more);
-}
-
 static bool same_candidate(const cg_segment *a, const cg_segment *b)
 {
     return a->engine == b->engine &&
@@ -230,9 +223,10 @@ static cellgate_status tell_choice(explaining *of, const cg_partition *cut,
         }
         status = tell_segment(of, segment, error);
         if (before == NULL || !same_candidate(before, segment))
-            append(made->choice, sizeof made->choice, " + ",
-                   cg_device_name(segment->engine->device),
-                   segment->variant.name);
+            cg_append(made->choice, sizeof made->choice, "%s%s %s",
+                      made->choice[0] != '\0' ? " + " : "",
+                      cg_device_name(segment->engine->device),
+                      segment->variant.name);
         before = segment;
     }
     if (made->choice[0] == '\0')
@@ -319,9 +313,9 @@ static void tell_route(cellgate_explanation *made, const cg_route *route)
     decision->kept = route->kept;
     decision->needed = (double)route->needed;
     if (route->ahead > 0)
-        append(made->rival, sizeof made->rival, "",
-               cg_device_name(route->rival->engine->device),
-               route->rival->variant.name);
+        snprintf(made->rival, sizeof made->rival, "%s %s",
+                 cg_device_name(route->rival->engine->device),
+                 route->rival->variant.name);
     cg_route_text(route, made->reason, sizeof made->reason);
 }
 
@@ -376,13 +370,8 @@ static cellgate_status find_pinned(const explaining *of, bool masked,
     if (inputs == NULL)
         return no_memory(error);
     for (size_t at = 0; at < model->input_count; at++) {
-        const cg_shape *shape = &of->costing.shapes[model->inputs[at].value];
-        cellgate_tensor *tensor = &inputs[at].tensor;
-
-        inputs[at].struct_size = sizeof *inputs;
-        tensor->struct_size = sizeof *tensor;
-        tensor->rank = shape->rank;
-        memcpy(tensor->shape, shape->extent, sizeof tensor->shape);
+        cg_explain_input(&model->values[model->inputs[at].value], of->question,
+                         &inputs[at]);
         inputs[at].lengths = masked ? &none : NULL;
     }
     *found = cg_router_find(of->session->router, &call, of->costing.fill, pin);
@@ -438,12 +427,10 @@ static cellgate_status tell_decision(explaining *of, bool masked,
 static void tell_trouble(explaining *of)
 {
     cellgate_error trouble = CELLGATE_ERROR_INIT;
-    char *reason = of->made->reason;
-    const size_t used = strlen(reason);
 
     if (cg_cost_book_trouble(of->session->book, &trouble) != CELLGATE_OK)
-        snprintf(reason + used, sizeof of->made->reason - used, "; %s",
-                 trouble.text);
+        cg_append(of->made->reason, sizeof of->made->reason, "; %s",
+                  trouble.text);
 }
 
 /* ---- The public functions ----------------------------------------------- */
@@ -461,6 +448,7 @@ static cellgate_status explain(explaining *of,
                        : cg_explain_shapes(&session->graph, question, shapes,
                                            &decision->steps, error);
 
+    of->question = question;
     of->costing.shapes = shapes;
     decision->batch = question->batch;
     pthread_mutex_lock(&session->mutex);

@@ -3,6 +3,7 @@
    there is instead, and what to do. */
 #include "config.h"
 
+#include "runtime/file_name.h"
 #include "runtime/session/session.h"
 
 /* Texts one behind the other; what no longer fits is left out. */
@@ -26,13 +27,6 @@ static void list_add(list *to, const char *separator, const char *text)
     if (to->full)
         snprintf(to->text + used, sizeof to->text - used, "%s...", separator);
     to->count++;
-}
-
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
 }
 
 /* ---- No device at all --------------------------------------------------- */
@@ -59,7 +53,7 @@ static void list_plugins(const cg_device_table *table, list *reasons)
         bool offers = plugin.status == CELLGATE_OK && plugin.device_count > 0;
         char text[300];
 
-        snprintf(text, sizeof text, "%s: %s", file_name(plugin.path),
+        snprintf(text, sizeof text, "%s: %s", cg_file_name(plugin.path),
                  offers ? "left out by the configuration (unlisted = no, or "
                           "enabled = no)"
                         : plugin.reason);

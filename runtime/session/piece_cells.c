@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #include "runtime/cost/survey.h"
+#include "runtime/session/extents.h"
 #include "runtime/session/piece_survey.h"
 
 #define ENOUGH 0.002 /* expected relative loss that is not worth measuring */
-#define AXIS_CELLS 32
 
 static cellgate_status no_memory(cellgate_error *error)
 {
@@ -18,22 +18,6 @@ static cellgate_status no_memory(cellgate_error *error)
 }
 
 /* ---- The cells ---------------------------------------------------------- */
-
-/* Powers of two from the least to the most, both ends among them. */
-static size_t axis(int64_t least, int64_t most, int64_t values[AXIS_CELLS])
-{
-    size_t count = 0;
-    int64_t at = 1;
-
-    values[count++] = least;
-    while (at <= least)
-        at *= 2;
-    for (; at < most && count < AXIS_CELLS - 1; at *= 2)
-        values[count++] = at;
-    if (most > least)
-        values[count++] = most;
-    return count;
-}
 
 /* Steps that the piece's input has whatever the request says, or unknown. */
 static int64_t fixed_steps(const cg_piece_survey *of)
@@ -49,13 +33,13 @@ cellgate_status cg_piece_survey_list_cells(cg_piece_survey *of,
 {
     const cellgate_calibration *options = of->options;
     const int64_t fixed = fixed_steps(of);
-    int64_t batches[AXIS_CELLS], steps[AXIS_CELLS];
+    int64_t batches[CG_AXIS_MOST], steps[CG_AXIS_MOST];
     const size_t rows =
-        axis(options->batch_least, options->batch_most, batches);
+        cg_extents_axis(options->batch_least, options->batch_most, batches);
     const size_t columns =
         fixed != CG_UNKNOWN
-            ? axis(fixed, fixed, steps)
-            : axis(options->steps_least, options->steps_most, steps);
+            ? cg_extents_axis(fixed, fixed, steps)
+            : cg_extents_axis(options->steps_least, options->steps_most, steps);
 
     of->cells = calloc(rows * columns, sizeof *of->cells);
     of->done = calloc(rows * columns, sizeof *of->done);

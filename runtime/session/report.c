@@ -2,16 +2,10 @@
 /* What a request's report says. */
 #include "config.h"
 
+#include "runtime/session/append.h"
 #include "runtime/session/call.h"
 #include "runtime/session/session.h"
 #include "runtime/session/split.h"
-
-static void append(char *text, size_t size, const char *more)
-{
-    size_t used = strlen(text);
-
-    snprintf(text + used, size - used, "%s", more);
-}
 
 /* Why that way: it is the best, or the best one was busy or has failed. */
 static void report_way(const cg_call *call, bool failed, char *text,
@@ -29,14 +23,14 @@ static void report_way(const cg_call *call, bool failed, char *text,
         cg_route_text(&call->pin.route, text + used, size - used);
         return;
     }
-    snprintf(text + used, size - used,
-             "measured: %lld us predicted (%s); %s would take %lld us and %s",
-             (long long)((double)call->way->seconds * 1e6 + 0.5),
-             cg_cost_kind_name((cg_cost_kind)call->way->kind),
-             cut->engine_count > 0 ? cg_device_name(cut->engines[0]->device)
-                                   : "host",
-             (long long)((double)best->seconds * 1e6 + 0.5),
-             failed ? "failed" : "is busy");
+    cg_append(text, size,
+              "measured: %lld us predicted (%s); %s would take %lld us and %s",
+              (long long)((double)call->way->seconds * 1e6 + 0.5),
+              cg_cost_kind_name((cg_cost_kind)call->way->kind),
+              cut->engine_count > 0 ? cg_device_name(cut->engines[0]->device)
+                                    : "host",
+              (long long)((double)best->seconds * 1e6 + 0.5),
+              failed ? "failed" : "is busy");
 }
 
 static void report_reason(const cg_call *call, const cellgate_error *failure,
@@ -46,25 +40,20 @@ static void report_reason(const cg_call *call, const cellgate_error *failure,
     size_t size = sizeof report->reason;
 
     text[0] = '\0';
-    if (failure->status != CELLGATE_OK) {
-        append(text, size, "after a failure: ");
-        append(text, size, failure->text);
-        append(text, size, "; ");
-    }
+    if (failure->status != CELLGATE_OK)
+        cg_append(text, size, "after a failure: %s; ", failure->text);
     if (call->way != NULL)
         report_way(call, failure->status != CELLGATE_OK, text, size);
     else
-        append(text, size, call->placement->reason);
+        cg_append(text, size, "%s", call->placement->reason);
     for (size_t at = 0; at < call->partition->count; at++) {
         const cg_part *part = &call->partition->parts[at];
 
         if (part->segment != NULL || cg_placement_on_host(call->placement) ||
             !cg_segment_takes(call->graph->nodes[part->node].kind))
             continue;
-        append(text, size, "; host: ");
-        append(text, size, call->graph->nodes[part->node].name);
-        append(text, size, ": ");
-        append(text, size, part->reason);
+        cg_append(text, size, "; host: %s: %s",
+                  call->graph->nodes[part->node].name, part->reason);
     }
 }
 

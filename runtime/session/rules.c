@@ -5,21 +5,15 @@
 #include <stdlib.h>
 
 #include "runtime/config/complaint.h"
+#include "runtime/file_name.h"
 #include "runtime/session/rules.h"
 #include "runtime/session/session.h"
-
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash != NULL ? slash + 1 : path;
-}
 
 static bool is_meant(const cg_pin_section *section, const cellgate_model *model)
 {
     return section->model == NULL ||
            fnmatch(section->model,
-                   model->path != NULL ? file_name(model->path) : "",
+                   model->path != NULL ? cg_file_name(model->path) : "",
                    FNM_CASEFOLD) == 0;
 }
 

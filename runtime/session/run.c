@@ -57,7 +57,7 @@ cellgate_status cellgate_output_shape(const cellgate_session *session,
 
     if (status != CELLGATE_OK)
         return status;
-    if (output == NULL || output->struct_size < sizeof *output)
+    if (output == NULL || output->struct_size < CG_FIRST_TENSOR)
         return cellgate_fail(error, CELLGATE_INVALID,
                              "the output's struct_size is not set");
     if (index >= session->model->output_count)

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "runtime/given.h"
 #include "runtime/model/selftest.h"
 #include "runtime/session/numeric.h"
 #include "runtime/session/session.h"
@@ -119,8 +120,7 @@ cellgate_status cellgate_session_selftest(cellgate_session *session,
     selftest_run run;
     cellgate_status status;
 
-    if (session == NULL || result == NULL ||
-        result->struct_size < sizeof result->struct_size)
+    if (session == NULL || !cg_given_fillable(result))
         return cellgate_fail(error, CELLGATE_INVALID,
                              "a self-test needs a session and a result with "
                              "its struct_size set");
@@ -202,7 +202,7 @@ cellgate_status cellgate_session_variant_get(const cellgate_session *session,
     cellgate_error ignored = CELLGATE_ERROR_INIT;
     cellgate_variant variant;
 
-    if (info == NULL || info->struct_size < sizeof info->struct_size)
+    if (!cg_given_fillable(info))
         return CELLGATE_INVALID;
     for (size_t at = 0; at < partition->count; at++) {
         const cg_segment *segment = partition->parts[at].segment;

@@ -36,13 +36,13 @@ public='cellgate/(types|cellgate|calibrate|generate|plugin)\.h$'
 abi='cellgate/(types|plugin)\.h$'
 allow include "$public"
 allow runtime/config 'runtime/config/' "$public"
-allow runtime/model 'runtime/model/' "$public"
-allow runtime/formats 'runtime/(formats|model)/' 'runtime/given\.h$' "$public"
+allow runtime/model 'runtime/model/' 'runtime/given\.h$' "$public"
+allow runtime/formats 'runtime/(formats|model)/' 'runtime/(given|file_name)\.h$' "$public"
 allow runtime/plugin 'runtime/(plugin|config)/' 'runtime/(formats/atomic_file|cost/clock)\.h$' "$public"
 allow runtime/host 'runtime/(host|model)/' "$public"
 allow runtime/cost 'runtime/cost/' "$public"
 allow runtime/schedule 'runtime/(schedule|cost)/' "$public"
-allow runtime/session 'runtime/(session|host|plugin|model|config|schedule|cost)/' 'runtime/(runtime|given)\.h$' 'runtime/formats/convert\.h$' "$public"
+allow runtime/session 'runtime/(session|host|plugin|model|config|schedule|cost)/' 'runtime/(runtime|given|file_name)\.h$' 'runtime/formats/convert\.h$' "$public"
 allow runtime/generate 'runtime/(generate|model)/' 'runtime/given\.h$' 'runtime/formats/convert\.h$' "$public"
 allow cli 'cli/' 'cellgate/(types|cellgate|calibrate|generate)\.h$'
 for plugin in plugins/*; do

@@ -7,6 +7,9 @@
  */
 #include "config.h"
 
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -264,8 +267,81 @@ static void wrong_results_are_never_chosen(void **state)
     end(&with);
 }
 
-/* What a device lacks the memory for is not measured there, and is elsewhere.
+/* ---- Beside requests ------------------------------------------------------
  */
+
+typedef struct client {
+    const set_up *with;
+    rig_request request;
+    float *wanted;
+    int right, wrong;
+    atomic_bool *stop;
+} client;
+
+static void *ask_on(void *argument)
+{
+    client *of = argument;
+
+    while (!atomic_load(of->stop)) {
+        bool good = cellgate_run(of->with->session, &of->request.request, NULL,
+                                 NULL) == CELLGATE_OK;
+
+        for (size_t at = 0; good && at < 3; at++)
+            good = fabsf(((float *)of->request.outputs[0].data)[at] -
+                         of->wanted[at]) <= 1e-5f;
+        *(good ? &of->right : &of->wrong) += 1;
+    }
+    return NULL;
+}
+
+static void client_init(client *of, const set_up *with, uint64_t seed,
+                        atomic_bool *stop)
+{
+    cellgate_session *host =
+        rig_session(with->runtime, with->model, "host", NULL);
+    size_t count;
+
+    *of = (client){ .with = with, .stop = stop };
+    rig_request_init(&of->request, host, with->model, 3, 5, 0, &seed);
+    rig_run(host, &of->request, NULL);
+    of->wanted = rig_outputs(&of->request, &count);
+    assert_int_equal(count, 3);
+    cellgate_session_destroy(host);
+}
+
+/* Requests go on while their own session is calibrated, are routed anew with
+   each measurement, and are all answered, and rightly. */
+static void requests_go_on_meanwhile(void **state)
+{
+    atomic_bool stop = false;
+    pthread_t threads[2];
+    client clients[2];
+    set_up with;
+
+    (void)state;
+    begin(&with, "meanwhile", "");
+    with.options.seconds = 2;
+    with.options.cells_most = 3;
+    for (int at = 0; at < 2; at++)
+        client_init(&clients[at], &with, (uint64_t)at + 1, &stop);
+    for (int at = 0; at < 2; at++)
+        assert_int_equal(
+            pthread_create(&threads[at], NULL, ask_on, &clients[at]), 0);
+    calibrate(&with);
+    atomic_store(&stop, true);
+    for (int at = 0; at < 2; at++) {
+        pthread_join(threads[at], NULL);
+        assert_true(clients[at].right > 0);
+        assert_int_equal(clients[at].wrong, 0);
+        free(clients[at].wanted);
+        rig_request_finish(&clients[at].request);
+    }
+    assert_true(with.result.cells_measured > 0);
+    assert_int_equal(with.result.wrong, 0);
+    assert_int_equal(with.result.failed, 0);
+    end(&with);
+}
+
 static cellgate_estimate estimate_at(const set_up *with, int64_t batch,
                                      int64_t steps, const char *device)
 {
@@ -280,6 +356,22 @@ static cellgate_estimate estimate_at(const set_up *with, int64_t batch,
             estimate = line.estimate;
     cellgate_explanation_destroy(explanation);
     return (cellgate_estimate)estimate;
+}
+
+/* Whether a line of that device, at the largest shape, begins so. */
+static bool is_excluded(const set_up *with, const char *device, const char *why)
+{
+    cellgate_candidate_info line = { .struct_size = sizeof line };
+    cellgate_explanation *explanation;
+    bool found = false;
+
+    (void)choice_at(with, MOST, MOST, &explanation);
+    for (size_t at = 0;
+         cellgate_explanation_get(explanation, at, &line) == CELLGATE_OK; at++)
+        found |= strcmp(line.device, device) == 0 &&
+                 strncmp(line.excluded, why, strlen(why)) == 0;
+    cellgate_explanation_destroy(explanation);
+    return found;
 }
 
 /* What a device lacks the memory for is not measured there, and is elsewhere.
@@ -308,6 +400,7 @@ static void memory_limits_are_of_shapes(void **state)
                      CELLGATE_ESTIMATE_EXTRAPOLATED);
     assert_int_equal(estimate_at(&with, MOST, MOST, "large"),
                      CELLGATE_ESTIMATE_EXACT);
+    assert_true(is_excluded(&with, "small", "it had no memory for batch "));
     end(&with);
 }
 
@@ -537,6 +630,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_is_found_and_kept),
         cmocka_unit_test(wrong_results_are_never_chosen),
+        cmocka_unit_test(requests_go_on_meanwhile),
         cmocka_unit_test(memory_limits_are_of_shapes),
         cmocka_unit_test(small_batches_alone_are_no_fault),
         cmocka_unit_test(everything_may_be_wrong),
