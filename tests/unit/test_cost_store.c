@@ -456,17 +456,23 @@ static void write_forever(const char *path, const cg_cost_candidate *candidate,
                           int done)
 {
     const cg_cost_verdict verdict = { .checked = true, .right = true };
+    const cg_cost_once once = { 0.1, 0 };
     cg_cost_store *store = NULL;
 
     if (cg_cost_store_open(path, NULL, &store, NULL) != CELLGATE_OK)
         _exit(1);
     for (int64_t at = 0;; at++) {
         cg_cost_point point = store_rig_point(1 + at % 40, 1, 1e-5, 9);
+        const cg_cost_limit limit = { 50 + at % 40, 1, 0 };
 
         if (cg_cost_store_put(store, candidate, store_rig_lstm, CG_BACK_TO_BACK,
                               &point, NULL) != CELLGATE_OK ||
             cg_cost_store_put_verdict(store, candidate, store_rig_lstm,
                                       &verdict, NULL) != CELLGATE_OK ||
+            cg_cost_store_put_once(store, candidate, store_rig_lstm, &once,
+                                   NULL) != CELLGATE_OK ||
+            cg_cost_store_put_limit(store, candidate, store_rig_lstm, &limit,
+                                    NULL) != CELLGATE_OK ||
             write(done, "", 1) != 1)
             _exit(2);
     }
