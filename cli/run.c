@@ -48,7 +48,8 @@ static cellgate_status find_targets(run_state *state,
     size_t count = cellgate_model_output_count(state->model);
     cellgate_status status;
 
-    if (options->outputs == NULL || cli_is_archive(options->outputs))
+    if (options->outputs == NULL ||
+        cli_is_archive(state->model, options->outputs))
         return CELLGATE_OK;
     state->targets = calloc(count, sizeof *state->targets);
     if (state->targets == NULL)

@@ -65,8 +65,8 @@ cellgate_status cli_states_end(const run_state *state,
 cellgate_status cli_find_targets(const cellgate_model *model,
                                  char *const *outputs, const char **targets,
                                  cellgate_error *error);
-/* Whether all outputs go into one .npz. */
-bool cli_is_archive(char *const *outputs);
+/* Whether all outputs go into one .npz, which stands alone. */
+bool cli_is_archive(const cellgate_model *model, char *const *outputs);
 /* Before anything runs: cellgate_arrays_write() would refuse it after. */
 cellgate_status cli_check_targets(const char *const *targets, size_t count,
                                   cellgate_error *error);

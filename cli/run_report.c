@@ -12,23 +12,50 @@
 
 /* ---- The outputs --------------------------------------------------------- */
 
-/* Each into a file of its own. */
+/* Output `first`, and those after it that go into the same file. */
+static cellgate_status write_file(const run_state *state, size_t first,
+                                  const char **names, cellgate_tensor *tensors,
+                                  cellgate_error *error)
+{
+    cellgate_value_info info = { .struct_size = sizeof info };
+    const char *path = state->targets[first];
+    size_t count = 0;
+
+    for (size_t i = first; i < state->request.request.output_count; i++) {
+        if (state->targets[i] == NULL || strcmp(state->targets[i], path) != 0)
+            continue;
+        cellgate_model_output_get(state->model, i, &info);
+        names[count] = info.name;
+        tensors[count++] = state->request.outputs[i];
+    }
+    return cellgate_arrays_write(path, names, tensors, count, error);
+}
+
+static bool is_written(const run_state *state, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (state->targets[i] != NULL &&
+            strcmp(state->targets[i], state->targets[index]) == 0)
+            return true;
+    return false;
+}
+
+/* Each into its file. */
 static cellgate_status write_apart(const run_state *state,
                                    cellgate_error *error)
 {
-    cellgate_value_info info = { .struct_size = sizeof info };
+    const size_t count = state->request.request.output_count;
+    const char **names = calloc(count + 1, sizeof *names);
+    cellgate_tensor *tensors = calloc(count + 1, sizeof *tensors);
     cellgate_status status = CELLGATE_OK;
-    size_t i;
 
-    for (i = 0;
-         status == CELLGATE_OK && i < state->request.request.output_count;
-         i++) {
-        cellgate_model_output_get(state->model, i, &info);
-        if (state->targets[i] != NULL)
-            status =
-                cellgate_arrays_write(state->targets[i], &info.name,
-                                      &state->request.outputs[i], 1, error);
-    }
+    if (names == NULL || tensors == NULL)
+        status = cli_error(error, CELLGATE_NO_MEMORY, "out of memory");
+    for (size_t i = 0; status == CELLGATE_OK && i < count; i++)
+        if (state->targets[i] != NULL && !is_written(state, i))
+            status = write_file(state, i, names, tensors, error);
+    free(names);
+    free(tensors);
     return status;
 }
 

@@ -112,6 +112,7 @@ typedef struct cg_keras_reader {
     json_t *steps_first; /* names of inputs that are so -> true */
     json_t *shared;      /* "id" of a layer in several places -> its path */
     json_t *names;       /* of nodes and values in use */
+    json_t *made;        /* masks and casts that are there: keras_emit.c */
     cg_shape *shapes;    /* by value number */
     bool *claimed;       /* a model input that a layer has fixed the dtype of */
     int32_t *declared;   /* of a model input: the dtype that the file says */
@@ -480,6 +481,11 @@ cellgate_status cg_keras_emit_simple(const cg_keras_call *call,
                                      const cg_node *node, const int32_t *inputs,
                                      size_t count, const char *suffix,
                                      int32_t *value, cellgate_error *error);
+/* The same for a comparison or a cast, of which one is enough for any input. */
+cellgate_status cg_keras_emit_once(const cg_keras_call *call,
+                                   const cg_node *node, int32_t input,
+                                   const char *suffix, int32_t *value,
+                                   cellgate_error *error);
 /* Adds a result to the call's outputs. */
 cellgate_status cg_keras_return(cg_keras_call *call, int32_t value,
                                 int32_t mask, cellgate_error *error);

@@ -21,21 +21,13 @@ static cellgate_status cast(const cg_keras_call *call, int32_t value,
                             int32_t dtype, int32_t *result,
                             cellgate_error *error)
 {
-    const cellgate_model *model = call->layer->reader->model;
     const cg_node node = { .kind = CG_CAST,
                            .as.cast = dtype == CELLGATE_I32 ? CG_CAST_IDS
                                                             : CG_CAST_NUMBERS };
 
-    for (size_t i = 0; i < model->node_count; i++)
-        if (model->nodes[i].kind == CG_CAST &&
-            model->nodes[i].inputs[0] == value &&
-            model->nodes[i].as.cast == node.as.cast) {
-            *result = model->nodes[i].outputs[0];
-            return CELLGATE_OK;
-        }
-    return cg_keras_emit_simple(call, &node, &value, 1,
-                                dtype == CELLGATE_I32 ? ":ids" : ":numbers",
-                                result, error);
+    return cg_keras_emit_once(call, &node, value,
+                              dtype == CELLGATE_I32 ? ":ids" : ":numbers",
+                              result, error);
 }
 
 /* Gives a model input back the dtype that the file says; those that took it as

@@ -253,19 +253,39 @@ cellgate_status cg_keras_emit_simple(const cg_keras_call *call,
 
 /* ---- Masks --------------------------------------------------------------- */
 
-/* A node that makes this mask already, or NULL. */
-static const cg_node *find_comparison(const cellgate_model *model,
-                                      const cg_node *wanted, int32_t input)
+/* What there is once for an input: a mask, or a cast. */
+static void make_key(char key[80], const cg_node *node, int32_t input)
 {
-    for (size_t i = 0; i < model->node_count; i++) {
-        const cg_node *node = &model->nodes[i];
+    double number = 0;
 
-        if (node->kind == wanted->kind && node->inputs[0] == input &&
-            (node->kind != CG_NOT_EQUAL ||
-             node->as.not_equal == wanted->as.not_equal))
-            return node;
+    if (node->kind == CG_NOT_EQUAL)
+        number = (double)node->as.not_equal;
+    else if (node->kind == CG_CAST)
+        number = (double)node->as.cast;
+    (void)snprintf(key, 80, "%d %d %a", (int)node->kind, (int)input, number);
+}
+
+cellgate_status cg_keras_emit_once(const cg_keras_call *call,
+                                   const cg_node *node, int32_t input,
+                                   const char *suffix, int32_t *value,
+                                   cellgate_error *error)
+{
+    json_t *made = call->layer->reader->made;
+    char key[80];
+    const json_t *same;
+    cellgate_status status;
+
+    make_key(key, node, input);
+    same = json_object_get(made, key);
+    if (same != NULL) {
+        *value = (int32_t)json_integer_value(same);
+        return CELLGATE_OK;
     }
-    return NULL;
+    status = cg_keras_emit_simple(call, node, &input, 1, suffix, value, error);
+    if (status == CELLGATE_OK &&
+        json_object_set_new(made, key, json_integer(*value)) != 0)
+        return no_memory(error);
+    return status;
 }
 
 static cellgate_status compare(const cg_keras_call *call,
@@ -275,7 +295,6 @@ static cellgate_status compare(const cg_keras_call *call,
     cg_keras_tensor plain = { .value = tensor->value, .mask = CG_NO_VALUE };
     cg_node node = { .kind = ids ? CG_NONZERO : CG_NOT_EQUAL };
     const cg_keras_reader *reader = call->layer->reader;
-    const cg_node *same;
     cellgate_status status = CELLGATE_OK;
 
     /* Whether an id, or a number, is 0 is asked of what it is in the file: a
@@ -287,13 +306,7 @@ static cellgate_status compare(const cg_keras_call *call,
         return status;
     if (!ids)
         node.as.not_equal = tensor->constant;
-    same = find_comparison(call->layer->reader->model, &node, plain.value);
-    if (same != NULL) {
-        *mask = same->outputs[0];
-        return CELLGATE_OK;
-    }
-    return cg_keras_emit_simple(call, &node, &plain.value, 1, ":mask", mask,
-                                error);
+    return cg_keras_emit_once(call, &node, plain.value, ":mask", mask, error);
 }
 
 /* As a number each, which NOT_EQUAL takes for features: its own last axis. */

@@ -187,6 +187,87 @@ static cellgate_status init_top(cg_keras_layer *top, const json_t *json,
     return cg_keras_check_policy(top, error);
 }
 
+/* ---- Outputs of the model at the top ------------------------------------- */
+
+/* Where the model gives a dictionary of tensors, in the order of its keys. */
+static bool is_dictionary(const json_t *outputs, size_t count)
+{
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(outputs) || json_object_size(outputs) != count)
+        return false;
+    json_object_foreach(
+        (json_t *)(uintptr_t)outputs, key,
+        value) if (!cg_keras_is_tensor_name(value)) return false;
+    return true;
+}
+
+/* The key where there is one; a name that another output has gets a number. */
+static cellgate_status name_output(cellgate_model *model, json_t *used,
+                                   const char *key, cellgate_error *error)
+{
+    const int32_t value = model->outputs[model->output_count - 1];
+    const char *wanted = key != NULL ? key : model->values[value].name;
+    const size_t size = strlen(wanted) + 24;
+    char *name = malloc(size);
+    json_int_t number = 1;
+    cellgate_status status = CELLGATE_OK;
+
+    if (name == NULL)
+        return no_memory(error);
+    (void)snprintf(name, size, "%s", wanted);
+    number = json_integer_value(json_object_get(used, wanted));
+    while (json_object_get(used, name) != NULL)
+        (void)snprintf(name, size, "%s_%lld", wanted, (long long)++number);
+    if (json_object_set_new(used, name, json_integer(1)) != 0 ||
+        json_object_set_new(used, wanted,
+                            json_integer(number > 1 ? number : 1)) != 0)
+        status = no_memory(error);
+    if (status == CELLGATE_OK && strcmp(name, model->values[value].name) != 0)
+        status = cg_model_name_output(model, name, error);
+    free(name);
+    return status;
+}
+
+static cellgate_status add_output(const cg_keras_layer *top,
+                                  const cg_keras_tensor *output, json_t *used,
+                                  const char *key, cellgate_error *error)
+{
+    cellgate_model *model = top->reader->model;
+    cellgate_status status;
+
+    if (output->compared || output->stands != CG_KERAS_ITSELF ||
+        model->values[output->value].dtype == CELLGATE_U8)
+        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, top,
+                             "a mask as an output is not supported");
+    status = cg_model_add_output(model, output->value, error);
+    if (status == CELLGATE_OK && output->turned)
+        status = cg_model_turn_output(model, error);
+    return status == CELLGATE_OK ? name_output(model, used, key, error)
+                                 : status;
+}
+
+static cellgate_status add_outputs(const cg_keras_layer *top,
+                                   const cg_keras_list *outputs,
+                                   cellgate_error *error)
+{
+    const json_t *tree = json_object_get(top->config, "output_layers");
+    const bool named = is_dictionary(tree, outputs->count);
+    const char **keys = named ? cg_keras_sorted_keys(tree) : NULL;
+    json_t *used = json_object();
+    cellgate_status status = CELLGATE_OK;
+
+    if (used == NULL || (named && keys == NULL))
+        status = no_memory(error);
+    for (size_t i = 0; status == CELLGATE_OK && i < outputs->count; i++)
+        status = add_output(top, &outputs->items[i], used,
+                            named ? keys[i] : NULL, error);
+    json_decref(used);
+    free(keys);
+    return status;
+}
+
 cellgate_status cg_keras_build_top(cg_keras_reader *reader, const json_t *json,
                                    cellgate_error *error)
 {
@@ -197,18 +278,8 @@ cellgate_status cg_keras_build_top(cg_keras_reader *reader, const json_t *json,
 
     if (status == CELLGATE_OK)
         status = build_model(&top, base, NULL, &outputs, error);
-    for (size_t i = 0; status == CELLGATE_OK && i < outputs.count; i++) {
-        const cg_keras_tensor *output = &outputs.items[i];
-
-        if (output->compared || output->stands != CG_KERAS_ITSELF ||
-            reader->model->values[output->value].dtype == CELLGATE_U8)
-            status = cg_keras_fail(error, CELLGATE_UNSUPPORTED, &top,
-                                   "a mask as an output is not supported");
-        else
-            status = cg_model_add_output(reader->model, output->value, error);
-        if (status == CELLGATE_OK && output->turned)
-            status = cg_model_turn_output(reader->model, error);
-    }
+    if (status == CELLGATE_OK)
+        status = add_outputs(&top, &outputs, error);
     cg_keras_list_finish(&outputs);
     return status;
 }

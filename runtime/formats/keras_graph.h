@@ -77,6 +77,9 @@ typedef cellgate_status (*cg_keras_tensor_visitor)(
 
 /* Whether the JSON is [layer, call, tensor, ...]. */
 bool cg_keras_is_tensor_name(const json_t *json);
+/* Keys of an object, in the order in which Keras takes them; the caller frees
+   the list. NULL: no memory. */
+const char **cg_keras_sorted_keys(const json_t *json);
 /* Visits the tensors of a structure in the order in which Keras flattens it;
    stops at the first status that is not OK, and returns it. */
 cellgate_status cg_keras_visit_tensors(const json_t *json,

@@ -52,6 +52,7 @@ static void reader_finish(cg_keras_reader *reader)
     json_decref(reader->steps_first);
     json_decref(reader->shared);
     json_decref(reader->names);
+    json_decref(reader->made);
     free(reader->weights);
     free(reader->shapes);
     free(reader->claimed);
@@ -75,11 +76,12 @@ cellgate_status cg_keras_build(const cg_keras_file *file,
                                .loaded = json_object(),
                                .steps_first = json_object(),
                                .shared = json_object(),
-                               .names = json_object() };
+                               .names = json_object(),
+                               .made = json_object() };
     cellgate_status status = CELLGATE_OK;
 
     if (reader.loaded == NULL || reader.steps_first == NULL ||
-        reader.shared == NULL || reader.names == NULL)
+        reader.shared == NULL || reader.names == NULL || reader.made == NULL)
         status = no_memory(error);
     if (status == CELLGATE_OK)
         status = read_version(&reader, file->version, error);

@@ -29,23 +29,33 @@ static cellgate_status visit_all(const json_t *json, bool nulls,
                                  cg_keras_tensor_visitor visit, void *context,
                                  cellgate_error *error);
 
+const char **cg_keras_sorted_keys(const json_t *json)
+{
+    const char **keys = malloc((json_object_size(json) + 1) * sizeof *keys);
+    const char *key;
+    json_t *value;
+    size_t count = 0;
+
+    if (keys == NULL)
+        return NULL;
+    json_object_foreach((json_t *)(uintptr_t)json, key, value) keys[count++] =
+        key;
+    qsort(keys, count, sizeof *keys, compare_keys);
+    return keys;
+}
+
 /* Keras takes the entries of a dictionary in the order of their keys. */
 static cellgate_status visit_dictionary(const json_t *json, bool nulls,
                                         cg_keras_tensor_visitor visit,
                                         void *context, cellgate_error *error)
 {
     const size_t count = json_object_size(json);
-    const char **keys = malloc((count + 1) * sizeof *keys);
-    const char *key;
-    json_t *value;
-    size_t i = 0;
+    const char **keys = cg_keras_sorted_keys(json);
     cellgate_status status = CELLGATE_OK;
 
     if (keys == NULL)
         return no_memory(error);
-    json_object_foreach((json_t *)(uintptr_t)json, key, value) keys[i++] = key;
-    qsort(keys, count, sizeof *keys, compare_keys);
-    for (i = 0; status == CELLGATE_OK && i < count; i++)
+    for (size_t i = 0; status == CELLGATE_OK && i < count; i++)
         status = visit_all(json_object_get(json, keys[i]), nulls, visit,
                            context, error);
     free(keys);

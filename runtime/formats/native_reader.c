@@ -270,6 +270,19 @@ static bool listed(const json_t *numbers, size_t wanted)
     return false;
 }
 
+static cellgate_status name_output(native_reader *reader, size_t output,
+                                   cellgate_error *error)
+{
+    const json_t *names = json_object_get(reader->graph, "output_names");
+    char number[24];
+    const char *name;
+
+    (void)snprintf(number, sizeof number, "%zu", output);
+    name = json_string_value(json_object_get(names, number));
+    return name != NULL ? cg_model_name_output(reader->model, name, error)
+                        : CELLGATE_OK;
+}
+
 static cellgate_status read_outputs(native_reader *reader,
                                     cellgate_error *error)
 {
@@ -285,6 +298,8 @@ static cellgate_status read_outputs(native_reader *reader,
         status = cg_model_add_output(reader->model, list[i], error);
         if (status == CELLGATE_OK && listed(turned, i))
             status = cg_model_turn_output(reader->model, error);
+        if (status == CELLGATE_OK)
+            status = name_output(reader, i, error);
     }
     free(list);
     return status;

@@ -125,6 +125,26 @@ static bool add_turned_outputs(json_t *graph, const cellgate_model *model)
     return json_object_set_new(graph, "steps_first_outputs", json) == 0;
 }
 
+/* By the numbers of the outputs that are not called as their values. */
+static bool add_output_names(json_t *graph, const cellgate_model *model)
+{
+    json_t *json = json_object();
+    char number[24];
+    bool good = json != NULL;
+
+    for (size_t i = 0; good && i < model->output_count; i++) {
+        if (model->output_names[i] == NULL)
+            continue;
+        (void)snprintf(number, sizeof number, "%zu", i);
+        good = json_object_set_new(json, number,
+                                   json_string(model->output_names[i])) == 0;
+    }
+    if (good && json_object_size(json) > 0)
+        return json_object_set_new(graph, "output_names", json) == 0;
+    json_decref(json);
+    return good;
+}
+
 static json_t *write_graph(const cellgate_model *model,
                            const cg_native_layout *layout)
 {
@@ -145,7 +165,8 @@ static json_t *write_graph(const cellgate_model *model,
     graph = json_pack(
         "{s:o, s:o, s:o, s:o}", "values", values, "inputs", inputs, "outputs",
         write_numbers(model->outputs, model->output_count), "nodes", nodes);
-    if (graph == NULL || add_turned_outputs(graph, model))
+    if (graph == NULL ||
+        (add_turned_outputs(graph, model) && add_output_names(graph, model)))
         return graph;
     json_decref(graph);
     return NULL;

@@ -231,13 +231,14 @@ size_t cellgate_model_node_count(const cellgate_model *model)
     return model->node_count;
 }
 
+/* `name` NULL: the value's own. */
 static cellgate_status fill_value(const cellgate_model *model, int32_t number,
-                                  bool steps_first, bool takes_mask,
-                                  cellgate_value_info *info)
+                                  const char *name, bool steps_first,
+                                  bool takes_mask, cellgate_value_info *info)
 {
     const cg_value *value = &model->values[number];
     cellgate_value_info full = { .struct_size = sizeof full,
-                                 .name = value->name,
+                                 .name = name != NULL ? name : value->name,
                                  .dtype = value->dtype,
                                  .rank = value->rank,
                                  .steps_first = steps_first,
@@ -254,7 +255,7 @@ cellgate_status cellgate_model_input_get(const cellgate_model *model,
 {
     if (index >= model->input_count)
         return CELLGATE_END;
-    return fill_value(model, model->inputs[index].value,
+    return fill_value(model, model->inputs[index].value, NULL,
                       model->inputs[index].steps_first,
                       model->inputs[index].mask != CG_NO_VALUE, info);
 }
@@ -265,7 +266,7 @@ cellgate_status cellgate_model_output_get(const cellgate_model *model,
 {
     if (index >= model->output_count)
         return CELLGATE_END;
-    return fill_value(model, model->outputs[index],
+    return fill_value(model, model->outputs[index], model->output_names[index],
                       model->output_steps_first[index], false, info);
 }
 

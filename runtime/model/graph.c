@@ -261,9 +261,13 @@ cellgate_status cg_model_add_output(cellgate_model *model, int32_t value,
         status = grow(model, (void **)&model->output_steps_first,
                       model->output_count, &model->store->order_room,
                       sizeof(bool), error);
+    if (status == CELLGATE_OK)
+        status = grow(model, (void **)&model->output_names, model->output_count,
+                      &model->store->name_room, sizeof(char *), error);
     if (status != CELLGATE_OK)
         return status;
     model->output_steps_first[model->output_count] = false;
+    model->output_names[model->output_count] = NULL;
     model->outputs[model->output_count++] = value;
     return CELLGATE_OK;
 }
@@ -295,6 +299,18 @@ cellgate_status cg_model_turn_output(cellgate_model *model,
         return fail_order("no output", error);
     model->output_steps_first[model->output_count - 1] = true;
     return CELLGATE_OK;
+}
+
+cellgate_status cg_model_name_output(cellgate_model *model, const char *name,
+                                     cellgate_error *error)
+{
+    if (model->output_count == 0)
+        return cellgate_fail(error, CELLGATE_BAD_FILE,
+                             "there is no output to name '%.60s'", name);
+    model->output_names[model->output_count - 1] = cg_model_text(model, name);
+    return model->output_names[model->output_count - 1] != NULL
+               ? CELLGATE_OK
+               : no_memory(error);
 }
 
 /* ---- Nodes -------------------------------------------------------------- */

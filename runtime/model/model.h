@@ -424,6 +424,7 @@ struct cellgate_model {
     size_t input_count;
     int32_t *outputs;         /* values */
     bool *output_steps_first; /* as cg_input's, for each output */
+    char **output_names;      /* NULL for one that is called as its value */
     size_t output_count;
     /* NULL: none yet; see selftest.h */
     const struct cg_selftest *selftest;
@@ -470,6 +471,9 @@ cellgate_status cg_model_add_output(cellgate_model *model, int32_t value,
 cellgate_status cg_model_turn_input(cellgate_model *model,
                                     cellgate_error *error);
 cellgate_status cg_model_turn_output(cellgate_model *model,
+                                     cellgate_error *error);
+/* Calls the newest output otherwise than its value. BAD_FILE: there is none. */
+cellgate_status cg_model_name_output(cellgate_model *model, const char *name,
                                      cellgate_error *error);
 /*
  * Adds a copy of `node`: its strings and arrays are copied. Weights' data are

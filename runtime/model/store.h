@@ -26,10 +26,11 @@ typedef struct cg_mapping {
 typedef struct cg_model_store {
     atomic_size_t owners;
     cg_block *blocks;
-    cg_mapping *mappings; /* themselves in blocks */
+    cg_mapping *mappings;   /* themselves in blocks */
     cellgate_model *shared; /* whose weights are in use here, or NULL */
     /* How many entries the growing arrays of the model have room for. */
     size_t value_room, node_room, input_room, output_room, order_room;
+    size_t name_room;
 } cg_model_store;
 
 /* A copy that lives as the model does; NULL if there is no memory. */

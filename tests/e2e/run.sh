@@ -111,6 +111,31 @@ expect 0 cellgate run $states.keras --config $ini --input $states.npz:in0 \
 expect 0 cellgate run $states.keras --config $ini --input $states.npz:in0 \
   --output $work/y0.npy --output $work/y1.npy --output $work/y2.npy
 cmp -s $work/h.npy $work/y1.npy && pass || fail "the second output is another"
+# Several in one .npz; one .npy cannot hold two; a name that is none.
+second=$("$build/tests/e2e/json_get" "$work/names.json" outputs.2.name)
+named=$fixtures/named_inputs_outputs
+expect 0 cellgate run $named.keras --config $ini --input $named.npz:in0 \
+  --input $named.npz:in1 --output z=$work/two.npz --output y=$work/two.npz
+expect 0 cellgate run $named.keras --config $ini --input $named.npz:in0 \
+  --input $named.npz:in1 --compare y=$work/two.npz:y \
+  --compare z=$work/two.npz:z --tolerance 0
+expect 2 cellgate run $states.keras --config $ini --input $states.npz:in0 \
+  --output "$first=$work/one.npy" --output "$second=$work/one.npy"
+says stderr "one.npy: two outputs go there"
+expect 2 cellgate run $states.keras --config $ini --input $states.npz:in0 \
+  --output "nope=$work/h.npy"
+says stderr "the model has no output 'nope'; its outputs are '"
+says stderr "'$first', '$second'"
+
+# A tensor that is two outputs, and outputs in a dictionary: by their keys.
+twice=$fixtures/output_is_input
+expect 0 cellgate run $twice.keras --config $ini --input $twice.npz:in0 \
+  --output $work/twice.npz
+expect 0 cellgate inspect $named.keras --config $ini
+says stdout "output z "
+expect 0 cellgate convert $named.keras $work/named.safetensors
+expect 0 cellgate inspect $work/named.safetensors --config $ini
+says stdout "output z "
 
 # State from one call to the next, as Keras's stateful layers have it.
 kept=$fixtures/stateful
