@@ -33,7 +33,7 @@ typedef struct cli_command {
 
 extern const cli_command cli_run, cli_inspect, cli_devices, cli_convert,
     cli_conform, cli_generate, cli_verify, cli_calibrate, cli_plan, cli_bench,
-    cli_audit;
+    cli_audit, cli_warm;
 
 /* The options that every command takes. */
 typedef struct cli_shared {

@@ -10,7 +10,7 @@
 static const cli_command *const commands[] = {
     &cli_run,       &cli_generate, &cli_inspect, &cli_devices,
     &cli_calibrate, &cli_plan,     &cli_audit,   &cli_bench,
-    &cli_convert,   &cli_verify,   &cli_conform,
+    &cli_convert,   &cli_verify,   &cli_conform, &cli_warm,
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
@@ -48,11 +48,12 @@ static int dispatch(int argc, const char **argv)
     for (i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(argv[1], commands[i]->name) == 0)
             return commands[i]->main(commands[i], argc - 1, argv + 1);
-    return cli_report(CLI_USAGE,
-                      "there is no command '%s'; there are run, "
-                      "generate, inspect, devices, calibrate, plan, audit, "
-                      "bench, convert, verify and conform (cellgate --help)",
-                      argv[1]);
+    return cli_report(
+        CLI_USAGE,
+        "there is no command '%s'; there are run, "
+        "generate, inspect, devices, calibrate, plan, audit, "
+        "bench, convert, verify, conform and warm (cellgate --help)",
+        argv[1]);
 }
 
 /* What was printed may still wait for room on a full disk. */

@@ -219,6 +219,7 @@ void ocl_device_close(cellgate_device *device)
     if (!device)
         return;
     ocl_programs_free(device);
+    ocl_pinned_finish(device);
     ocl_cache_finish(&device->cache);
     if (device->context)
         (void)device->cl->ReleaseContext(device->context);

@@ -34,11 +34,14 @@ struct cellgate_device {
     uint32_t slices;
     uint32_t threads; /* of the host that a run keeps busy */
 
-    pthread_mutex_t lock; /* programs */
+    pthread_mutex_t lock; /* programs and pinned memory */
     struct ocl_program *programs;
     struct ocl_cache cache;
     _Atomic uint64_t built;  /* programs compiled from source */
     _Atomic uint64_t loaded; /* programs that the cache had */
+
+    struct ocl_pinned *pinned; /* host memory that the host holds */
+    cl_command_queue pinned_queue;
 
     _Atomic uint64_t memory_used;
     atomic_bool lost;
@@ -53,6 +56,9 @@ void ocl_device_close(cellgate_device *device);
 void *ocl_host_allocate(cellgate_device *device, size_t size);
 void ocl_host_release(cellgate_device *device, void *memory);
 uint64_t ocl_memory_used(cellgate_device *device);
+
+/* Before the context goes. */
+void ocl_pinned_finish(cellgate_device *device);
 
 /* OK, or DEVICE_LOST after that was once the answer to anything. */
 cellgate_status ocl_device_check(cellgate_device *device,

@@ -107,6 +107,8 @@ static const cellgate_plugin table = {
     .resident_destroy = ocl_resident_destroy,
     .resident_export = ocl_resident_export,
     .resident_import = ocl_resident_import,
+    .host_allocate = ocl_host_allocate,
+    .host_release = ocl_host_release,
     .memory_used = ocl_memory_used,
 };
 

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pinned.c: host memory that the device reaches by itself. OpenCL gives it as a
+ * buffer in host memory that is mapped, and stays so.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "plugins/opencl/device.h"
+
+#define ALIGNMENT 64u
+
+struct ocl_pinned {
+    struct ocl_pinned *next;
+    cl_mem buffer;
+    void *memory;
+};
+
+static cl_command_queue queue_of(cellgate_device *device)
+{
+    cl_int code;
+
+    if (!device->pinned_queue) {
+        device->pinned_queue = device->cl->CreateCommandQueue(
+            device->context, device->found->id, 0, &code);
+        if (code != CL_SUCCESS)
+            device->pinned_queue = NULL;
+    }
+    return device->pinned_queue;
+}
+
+static void *map(cellgate_device *device, cl_mem buffer, size_t size)
+{
+    const cl_command_queue queue = queue_of(device);
+    void *memory = NULL;
+    cl_int code;
+
+    if (queue)
+        memory = device->cl->EnqueueMapBuffer(queue, buffer, CL_TRUE,
+                                              CL_MAP_READ | CL_MAP_WRITE, 0,
+                                              size, 0, NULL, NULL, &code);
+    if (!memory || code != CL_SUCCESS)
+        return NULL;
+    if ((uintptr_t)memory % ALIGNMENT == 0)
+        return memory;
+    (void)device->cl->EnqueueUnmapMemObject(queue, buffer, memory, 0, NULL,
+                                            NULL);
+    (void)device->cl->Finish(queue);
+    return NULL;
+}
+
+static struct ocl_pinned *allocate(cellgate_device *device, size_t size)
+{
+    struct ocl_pinned *made = calloc(1, sizeof *made);
+    cl_int code;
+
+    if (!made)
+        return NULL;
+    made->buffer = device->cl->CreateBuffer(
+        device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+        size > 0 ? size : 1, NULL, &code);
+    if (code == CL_SUCCESS)
+        made->memory = map(device, made->buffer, size > 0 ? size : 1);
+    else
+        made->buffer = NULL;
+    if (made->memory)
+        return made;
+    if (made->buffer)
+        (void)device->cl->ReleaseMemObject(made->buffer);
+    free(made);
+    return NULL;
+}
+
+void *ocl_host_allocate(cellgate_device *device, size_t size)
+{
+    struct ocl_pinned *made = NULL;
+
+    if (atomic_load(&device->lost))
+        return NULL;
+    (void)pthread_mutex_lock(&device->lock);
+    made = allocate(device, size);
+    if (made) {
+        made->next = device->pinned;
+        device->pinned = made;
+    }
+    (void)pthread_mutex_unlock(&device->lock);
+    return made ? made->memory : NULL;
+}
+
+void ocl_host_release(cellgate_device *device, void *memory)
+{
+    const struct ocl_api *cl = device->cl;
+    struct ocl_pinned **at, *found;
+
+    (void)pthread_mutex_lock(&device->lock);
+    for (at = &device->pinned; *at && (*at)->memory != memory;)
+        at = &(*at)->next;
+    found = *at;
+    if (found) {
+        *at = found->next;
+        (void)cl->EnqueueUnmapMemObject(device->pinned_queue, found->buffer,
+                                        found->memory, 0, NULL, NULL);
+        /* A device that is lost never finishes. */
+        if (!atomic_load(&device->lost))
+            (void)cl->Finish(device->pinned_queue);
+        (void)cl->ReleaseMemObject(found->buffer);
+        free(found);
+    }
+    (void)pthread_mutex_unlock(&device->lock);
+}
+
+void ocl_pinned_finish(cellgate_device *device)
+{
+    if (device->pinned_queue)
+        (void)device->cl->ReleaseCommandQueue(device->pinned_queue);
+    device->pinned_queue = NULL;
+}
