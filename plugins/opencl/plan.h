@@ -33,6 +33,9 @@ struct cellgate_plan {
     struct ocl_stage_plan *stages; /* [stage_count] */
     struct ocl_buffer x, lengths, order, y, last, products, between[2];
     int32_t *host_lengths, *host_order; /* [batch] */
+    /* What the device has as lengths: full ones of so many rows and steps, or
+       others where the batch is 0. */
+    int64_t full_batch, full_steps;
 
     /* Of the run going on. */
     const cellgate_segment_run *run;

@@ -198,6 +198,10 @@ static cellgate_status compute(struct cellgate_plan *plan,
     finished = ocl_finish_run(plan, status == CELLGATE_OK ? error : &later);
     if (status == CELLGATE_OK)
         status = finished;
+    if (status == CELLGATE_OK && plan->weights->has_lstm && !plan->ragged) {
+        plan->full_batch = plan->run->batch;
+        plan->full_steps = plan->run->steps;
+    }
     if (status == CELLGATE_OK && plan->run->resident)
         status = keep_state(plan, error);
     return status;

@@ -287,6 +287,11 @@ static cellgate_status upload_lengths(struct cellgate_plan *plan,
         if (plan->host_lengths[b] < run->steps)
             plan->ragged = true;
     }
+    /* A run like the one before: two uploads less. */
+    if (!plan->ragged && plan->full_batch == run->batch &&
+        plan->full_steps == run->steps)
+        return CELLGATE_OK;
+    plan->full_batch = 0;
     if (plan->ragged)
         sort_samples(plan->host_order, run->batch, plan->host_lengths);
     status = write_block(plan, &plan->lengths, plan->host_lengths, run->batch,

@@ -137,6 +137,8 @@ static cellgate_weights *prepare(cellgate_device *device)
     return weights;
 }
 
+static const int32_t *lengths;
+
 static cellgate_status run(cellgate_plan *plan, float *to)
 {
     const cellgate_segment_run r = {
@@ -144,6 +146,7 @@ static cellgate_status run(cellgate_plan *plan, float *to)
         .batch = BATCH,
         .steps = STEPS,
         .x = { x, STEPS * INPUT, INPUT, CELLGATE_F32, 0 },
+        .lengths = lengths,
         .y = { to, STEPS * HIDDEN, HIDDEN, CELLGATE_F32, 0 },
     };
 
@@ -204,6 +207,39 @@ static void test_second_compiles_nothing(void **state)
     assert_int_equal(device->built, 0);
     assert_int_equal(device->loaded, loaded);
     table->plan_destroy(plan);
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
+/* ---- Lengths that stay on the device ------------------------------------ */
+
+/* Full lengths are there already when a run is like the one before; not after
+   others. A row that ends early is zeros from there on. */
+static void test_lengths_change(void **state)
+{
+    static const int32_t short_ones[BATCH] = { 1, 0, 3, STEPS, 2 };
+    cellgate_device *device = open_device();
+    cellgate_weights *weights = prepare(device);
+    cellgate_plan *plan = NULL;
+
+    (void)state;
+    for (uint64_t variant = 0; ocl_variant_at(variant); variant++) {
+        assert_int_equal(
+            table->plan_create(device, weights, variant, &shape, &plan, &error),
+            CELLGATE_OK);
+        assert_int_equal(run(plan, first_y), CELLGATE_OK);
+        assert_int_equal(run(plan, y), CELLGATE_OK);
+        assert_memory_equal(y, first_y, sizeof y);
+        lengths = short_ones;
+        assert_int_equal(run(plan, y), CELLGATE_OK);
+        assert_memory_equal(y, first_y, HIDDEN * sizeof(float));
+        for (size_t i = HIDDEN; i < (size_t)2 * STEPS * HIDDEN; i++)
+            assert_true(y[i] == 0.0f);
+        lengths = NULL;
+        assert_int_equal(run(plan, y), CELLGATE_OK);
+        assert_memory_equal(y, first_y, sizeof y);
+        table->plan_destroy(plan);
+    }
     table->weights_free(weights);
     table->device_close(device);
 }
@@ -471,6 +507,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_second_compiles_nothing),
+        cmocka_unit_test(test_lengths_change),
         cmocka_unit_test(test_little_memory),
         cmocka_unit_test(test_too_much_memory),
         cmocka_unit_test(test_lost),
