@@ -286,16 +286,17 @@ static struct ocl_stage *last_stage(struct cellgate_weights *weights,
     return &weights->stages[weights->stage_count - 1];
 }
 
-static void add_finish(struct ocl_stage *stage, bool softmax,
+/* `activation` NULL: a softmax. */
+static void add_finish(struct ocl_stage *stage,
                        const cellgate_activation *activation)
 {
     struct ocl_finish *finish = &stage->finishes[stage->finish_count];
 
-    if (!softmax && activation->kind == CELLGATE_LINEAR)
+    if (activation && activation->kind == CELLGATE_LINEAR)
         return;
     stage->finish_count++;
-    finish->softmax = softmax;
-    if (!softmax)
+    finish->softmax = !activation;
+    if (activation)
         finish->activation =
             (struct ocl_activation){ activation->kind, activation->alpha,
                                      activation->beta, 0 };
@@ -334,7 +335,7 @@ static cellgate_status add_dense(struct upload *upload,
     cellgate_struct_copy(&dense, op);
     stage =
         add_stage(weights, OCL_STAGE_DENSE, dense.units, is_sequence(weights));
-    add_finish(stage, false, &dense.activation);
+    add_finish(stage, &dense.activation);
     return upload_dense(upload, at, &dense, &stage->dense, error);
 }
 
@@ -369,11 +370,11 @@ static cellgate_status add_op(struct upload *upload,
         return add_embedding(upload, weights, op, error);
     case CELLGATE_OP_ACTIVATION:
         cellgate_struct_copy(&act, op);
-        add_finish(last_stage(weights, act.size), false, &act.activation);
+        add_finish(last_stage(weights, act.size), &act.activation);
         return CELLGATE_OK;
     default:
         cellgate_struct_copy(&softmax, op);
-        add_finish(last_stage(weights, softmax.size), true, NULL);
+        add_finish(last_stage(weights, softmax.size), NULL);
         return CELLGATE_OK;
     }
 }
