@@ -25,20 +25,32 @@ static cellgate_status fail_batch(const cg_keras_layer *layer,
                          "[:] is taken for the first axis");
 }
 
-/* From `begin` to `end`, which may be counted from the end (0: the end). */
-static void add_slice(picking *all, int64_t begin, int64_t end)
+/* A whole axis, the last index first. */
+static cg_node make_reversal(int32_t axis)
 {
-    const int32_t axis = all->next;
-    int64_t *extent = &all->x.extent[axis];
+    if (axis == 1)
+        return (cg_node){ .kind = CG_REVERSE };
+    return (cg_node){ .kind = CG_SLICE,
+                      .as.slice = { .axis = axis, .step = -1 } };
+}
 
-    if (begin == 0 && (end == 0 || (end > 0 && end == *extent)))
+/* From `begin` to `end`, which may be counted from the end (0: the end). */
+static void add_slice(picking *all, int64_t begin, int64_t end, int64_t step)
+{
+    const cg_slice slice = { begin, end, all->next, step };
+    int64_t *extent = &all->x.extent[all->next];
+    const bool whole = begin == 0 && (end == 0 || (end > 0 && end == *extent));
+    int64_t width = CG_UNKNOWN;
+
+    if (whole && (step == 1 || step == -1)) {
+        if (step == -1)
+            all->nodes[all->count++] = make_reversal(all->next);
         return;
-    all->nodes[all->count++] =
-        (cg_node){ .kind = CG_SLICE, .as.slice = { begin, end, axis } };
-    if (*extent != CG_UNKNOWN)
-        *extent = end - begin;
-    else
-        *extent = (begin < 0) == (end <= 0) ? end - begin : CG_UNKNOWN;
+    }
+    all->nodes[all->count++] = (cg_node){ .kind = CG_SLICE, .as.slice = slice };
+    if (*extent != CG_UNKNOWN || (begin < 0) == (end <= 0))
+        width = end - begin;
+    *extent = cg_slice_count(&slice, width);
 }
 
 static cellgate_status fail_range(const picking *all, cellgate_error *error)
@@ -49,35 +61,78 @@ static cellgate_status fail_range(const picking *all, cellgate_error *error)
                          (int)all->next);
 }
 
-/* As Python counts: of a known extent, ends beyond it are cut off. */
-static cellgate_status pick_range(picking *all, const json_t *start,
-                                  const json_t *stop, cellgate_error *error)
+static bool is_absent(const json_t *json)
 {
-    const int64_t extent = all->x.extent[all->next];
-    int64_t begin = json_integer_value(start), end = json_integer_value(stop);
-    const bool to_end = stop == NULL || json_is_null(stop);
-
-    if (extent != CG_UNKNOWN) {
-        begin += begin < 0 ? extent : 0;
-        begin = begin < 0 ? 0 : begin;
-        if (to_end || end > extent)
-            end = extent;
-        end += end < 0 ? extent : 0;
-        if (begin >= end)
-            return fail_range(all, error);
-    } else if ((!to_end && end == 0) || begin > CG_MAX_SIZE ||
-               begin < -CG_MAX_SIZE || end > CG_MAX_SIZE ||
-               end < -CG_MAX_SIZE ||
-               ((begin < 0) == (to_end || end < 0) && begin >= end)) {
-        return fail_range(all, error);
-    }
-    add_slice(all, begin, end);
-    return CELLGATE_OK;
+    return json == NULL || json_is_null(json);
 }
 
 static bool is_number_or_null(const json_t *json)
 {
-    return json == NULL || json_is_null(json) || json_is_integer(json);
+    return is_absent(json) || json_is_integer(json);
+}
+
+/* One bound of a range of a known extent: where the index `number` begins, or
+   with `behind` ends, cut off as Python does. */
+static int64_t cut_bound(int64_t number, int64_t extent, bool behind)
+{
+    if (number < -extent - 1)
+        return 0;
+    if (number >= extent)
+        return extent;
+    number += (number < 0 ? extent : 0) + behind;
+    return number < 0 ? 0 : number;
+}
+
+static bool is_size(int64_t number)
+{
+    return number >= -CG_MAX_SIZE && number <= CG_MAX_SIZE;
+}
+
+/* The same of an open extent, where each bound stays counted from the end that
+   it is counted from. False if it is empty, or out of bounds. */
+static bool find_open(const json_t *low, const json_t *high, bool behind,
+                      int64_t *begin, int64_t *end)
+{
+    const int64_t first = json_integer_value(low);
+    const int64_t last = json_integer_value(high);
+
+    if (!is_size(first) || !is_size(last))
+        return false;
+    *begin = is_absent(low) ? 0 : first + behind;
+    *end = is_absent(high) ? 0 : last + behind;
+    if ((first < 0) != (*begin < 0) ||
+        (!is_absent(high) && (last < 0) != (*end <= 0)))
+        return false;
+    return (*begin < 0) != (*end <= 0) || *begin < *end;
+}
+
+/* As Python counts: of a known extent, ends beyond it are cut off. Backwards,
+   the range begins behind `stop`, and ends behind `start`. */
+static cellgate_status pick_range(picking *all, const json_t *start,
+                                  const json_t *stop, int64_t step,
+                                  cellgate_error *error)
+{
+    const int64_t extent = all->x.extent[all->next];
+    const bool back = step < 0;
+    const json_t *low = back ? stop : start, *high = back ? start : stop;
+    int64_t begin, end;
+    bool good;
+
+    if (extent != CG_UNKNOWN) {
+        begin = is_absent(low)
+                    ? 0
+                    : cut_bound(json_integer_value(low), extent, back);
+        end = is_absent(high)
+                  ? extent
+                  : cut_bound(json_integer_value(high), extent, back);
+        good = begin < end;
+    } else {
+        good = find_open(low, high, back, &begin, &end);
+    }
+    if (!good)
+        return fail_range(all, error);
+    add_slice(all, begin, end, step);
+    return CELLGATE_OK;
 }
 
 static cellgate_status pick_slice(picking *all, const json_t *slice,
@@ -85,24 +140,22 @@ static cellgate_status pick_slice(picking *all, const json_t *slice,
 {
     const json_t *start = json_object_get(slice, "start");
     const json_t *stop = json_object_get(slice, "stop");
-    const json_t *step = json_object_get(slice, "step");
-    const bool whole = (start == NULL || json_is_null(start)) &&
-                       (stop == NULL || json_is_null(stop));
+    const json_t *every = json_object_get(slice, "step");
+    const int64_t step = is_absent(every) ? 1 : json_integer_value(every);
     cellgate_status status = CELLGATE_OK;
 
     if (!is_number_or_null(start) || !is_number_or_null(stop) ||
-        !is_number_or_null(step))
+        !is_number_or_null(every))
         return cg_keras_refuse_operation(all->layer, error);
-    if (step != NULL && !json_is_null(step) && json_integer_value(step) != 1) {
-        if (json_integer_value(step) != -1 || !whole || all->next != 1)
-            return cg_keras_fail(error, CELLGATE_UNSUPPORTED, all->layer,
-                                 "steps of a slice are not supported, but for "
-                                 "[:, ::-1]");
-        all->nodes[all->count++] = (cg_node){ .kind = CG_REVERSE };
-    } else if (!whole) {
+    if (step == 0 || !is_size(step))
+        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, all->layer,
+                             "the step of what it picks of axis %d is 0 or out "
+                             "of bounds",
+                             (int)all->next);
+    if (step != 1 || !is_absent(start) || !is_absent(stop)) {
         if (all->next == 0)
             return fail_batch(all->layer, error);
-        status = pick_range(all, start, stop, error);
+        status = pick_range(all, start, stop, step, error);
     }
     cg_keras_append_extent(&all->result, all->x.extent[all->next++]);
     return status;
@@ -121,7 +174,7 @@ static cellgate_status pick_index(picking *all, int64_t index,
     if (index > CG_MAX_SIZE || index < -CG_MAX_SIZE ||
         (extent != CG_UNKNOWN && (index < 0 || index >= extent)))
         return fail_range(all, error);
-    add_slice(all, index, index + 1);
+    add_slice(all, index, index + 1, 1);
     all->reshapes = true;
     all->next++;
     return CELLGATE_OK;
@@ -315,8 +368,9 @@ static cellgate_status give_equal_parts(cg_keras_call *call, int32_t x,
                              (int)axis,
                              extent == CG_UNKNOWN ? "leaves open" : "tells");
     for (int64_t i = 0; status == CELLGATE_OK && i < count; i++) {
-        const cg_slice part = { i * (extent / count),
-                                (i + 1) * (extent / count), axis };
+        const cg_slice part = { .begin = i * (extent / count),
+                                .end = (i + 1) * (extent / count),
+                                .axis = axis };
 
         status = give_part(call, x, &part, squeeze, error);
     }
@@ -344,8 +398,9 @@ static cellgate_status give_listed_parts(cg_keras_call *call, int32_t x,
         if ((!json_is_integer(item) && !(last && !sizes)) || end <= begin ||
             end > extent || (last && end != extent))
             return cg_keras_refuse_operation(call->layer, error);
-        status =
-            give_part(call, x, &(cg_slice){ begin, end, axis }, false, error);
+        status = give_part(
+            call, x, &(cg_slice){ .begin = begin, .end = end, .axis = axis },
+            false, error);
         begin = end;
     }
     return status;
@@ -390,7 +445,6 @@ cellgate_status cg_keras_build_unstack(cg_keras_call *call,
 
 cellgate_status cg_keras_build_flip(cg_keras_call *call, cellgate_error *error)
 {
-    const cg_node node = { .kind = CG_REVERSE };
     cg_keras_tensor x = { 0 };
     picking all;
     int32_t axis = 0;
@@ -398,11 +452,11 @@ cellgate_status cg_keras_build_flip(cg_keras_call *call, cellgate_error *error)
 
     if (status == CELLGATE_OK)
         status = get_axis(call, all.x.rank, &axis, error);
-    if (status == CELLGATE_OK && axis != 1)
-        return cg_keras_fail(error, CELLGATE_UNSUPPORTED, call->layer,
-                             "it is supported along the steps, axis 1");
-    if (status == CELLGATE_OK)
+    if (status == CELLGATE_OK) {
+        const cg_node node = make_reversal(axis);
+
         status = cg_keras_emit_chain(call, &node, 1, &x.value, error);
+    }
     return status == CELLGATE_OK
                ? cg_keras_return(call, x.value, CG_NO_VALUE, error)
                : status;

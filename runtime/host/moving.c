@@ -38,13 +38,20 @@ cellgate_status cg_host_slice(const cg_host_call *call, cellgate_error *error)
     const int64_t first =
         slice->begin >= 0 ? slice->begin : x.extent + slice->begin;
     const int64_t end = slice->end > 0 ? slice->end : x.extent + slice->end;
-    const size_t begin = (size_t)first * x.inner;
-    const size_t width = (size_t)(end - first) * x.inner;
+    const int64_t begin = slice->step < 0 ? end - 1 : first;
+    /* Without steps the whole range is copied at once. */
+    const int64_t count =
+        slice->step != 0 ? cg_slice_count(slice, end - first) : 1;
+    const size_t width = (size_t)(slice->step != 0 ? 1 : end - first) * x.inner;
 
     (void)error;
     for (int64_t i = 0; to != NULL && i < x.outer; i++)
-        memcpy(to + (size_t)i * width,
-               from + (size_t)(i * x.extent) * x.inner + begin, width);
+        for (int64_t k = 0; k < count; k++) {
+            const int64_t at = i * x.extent + begin + k * slice->step;
+
+            memcpy(to, from + (size_t)at * x.inner, width);
+            to += width;
+        }
     return CELLGATE_OK;
 }
 

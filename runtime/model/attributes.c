@@ -256,6 +256,8 @@ void cg_node_normalise(cg_node *node)
         normalise_activation(&node->as.activation);
     else if (node->kind == CG_POOL)
         node->as.pool.window.dilation = 1;
+    else if (node->kind == CG_SLICE && node->as.slice.step == 1)
+        node->as.slice.step = 0;
     else if (node->kind == CG_RELU && !node->as.relu.limited)
         node->as.relu.limit = 0;
 }

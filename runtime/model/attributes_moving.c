@@ -25,6 +25,10 @@ cellgate_status cg_check_slice(const cg_node *node, cellgate_error *error)
         return cg_node_fail(error, CELLGATE_BAD_FILE, node,
                             "the range %lld to %lld is empty or out of bounds",
                             (long long)slice->begin, (long long)slice->end);
+    if (slice->step < -CG_MAX_SIZE || slice->step > CG_MAX_SIZE)
+        return cg_node_fail(error, CELLGATE_BAD_FILE, node,
+                            "the step %lld is out of bounds",
+                            (long long)slice->step);
     return check_axis(node, slice->axis, 0, error);
 }
 

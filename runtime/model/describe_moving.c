@@ -30,6 +30,8 @@ void cg_describe_slice(const cg_node *node, char *text, size_t size)
     else
         (void)snprintf(text + strlen(text), size - strlen(text),
                        "%lld before the end", (long long)-slice->end);
+    if (slice->step != 0)
+        cg_detail_append(text, size, "step %lld", (long long)slice->step);
 }
 
 void cg_describe_concat(const cg_node *node, char *text, size_t size)

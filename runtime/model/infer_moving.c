@@ -29,6 +29,13 @@ static cellgate_status fail_too_large(const cg_node *node, int32_t axis,
                         "axis %d of the output is too large", (int)axis);
 }
 
+int64_t cg_slice_count(const cg_slice *slice, int64_t width)
+{
+    const int64_t step = slice->step < 0 ? -slice->step : slice->step;
+
+    return width == CG_UNKNOWN || step == 0 ? width : (width - 1) / step + 1;
+}
+
 CG_INFER(slice)
 {
     const cg_shape *x = cg_infer_input(node, shapes, 0);
@@ -51,7 +58,8 @@ CG_INFER(slice)
                             (long long)slice->begin, (long long)slice->end,
                             (long long)extent,
                             axis == x->rank - 1 ? "features" : "steps");
-    y.extent[axis] = (begin < 0) == (end <= 0) ? end - begin : CG_UNKNOWN;
+    y.extent[axis] = cg_slice_count(
+        slice, (begin < 0) == (end <= 0) ? end - begin : CG_UNKNOWN);
     cg_infer_output(node, shapes, 0, &y);
     return CELLGATE_OK;
 }

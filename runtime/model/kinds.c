@@ -106,6 +106,7 @@ static const cg_attribute slice_attributes[] = {
     PLAIN("begin", INTEGER, slice.begin),
     PLAIN("end", INTEGER, slice.end),
     ADDED("axis", COUNT, slice.axis),
+    ADDED("step", INTEGER, slice.step),
 };
 
 static const cg_attribute concat_attributes[] = {

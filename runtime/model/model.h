@@ -43,7 +43,7 @@ typedef struct cg_extents {
     X(REVERSE, "reverse")     /* of the time axis, all steps */                \
     X(MERGE, "merge")         /* sum, average or product of the two halves of  \
                                  the last axis: what Bidirectional does */     \
-    X(SLICE, "slice")         /* a range of an axis */                         \
+    X(SLICE, "slice")         /* a range of an axis, or some of it */          \
     X(CONCAT, "concat")       /* of any number of inputs, along an axis */     \
     X(PAD, "pad")             /* zeros before and after along an axis */       \
     X(REPEAT, "repeat")       /* each index of an axis several times */        \
@@ -210,7 +210,14 @@ typedef struct cg_slice {
     /* begin < 0, end <= 0: that many before the axis's end */
     int64_t begin, end;
     int32_t axis; /* 0: the last one */
+    /* Of the range every step-th index, the first one first; of step < 0 every
+       -step-th, the last one first. 0: 1, all of them. */
+    int64_t step;
 } cg_slice;
+
+/* How many indices it takes of a range of `width`, which is CG_UNKNOWN or at
+   least 1. */
+int64_t cg_slice_count(const cg_slice *slice, int64_t width);
 
 /* A concatenation's attribute is its axis, 0 being the last one. An input that
    is absent, a mask that the request did not bring, is all valid. */

@@ -159,6 +159,9 @@ class Drawn:
                 [2, 4, 1, 2]
         kind = maker.rng.choices(*kinds)[0]
         if kind in (".keras", ".h5"):
+            if kind == ".h5" and peer.is_keras3 and \
+                    self.has_ambiguous_operation(peer):
+                raise Unsuitable("Keras loads an operation as a layer")
             path = folder / f"model{kind}"
             self.model.save(path)
             return path
@@ -167,6 +170,13 @@ class Drawn:
         self.model.save_weights(
             folder / ("model" + kind.removeprefix("weights in ")))
         return path
+
+    def has_ambiguous_operation(self, peer):
+        """Of keras.ops, and called as a layer is: the .h5 of Keras 3 says no
+        more, and Keras makes a layer of it, which passes masks on."""
+        return any(hasattr(peer.layers, type(operation).__name__) and
+                   not isinstance(operation, peer.layers.Layer)
+                   for operation in getattr(self.model, "operations", []))
 
     def check_conditioning(self, peer, exact, loaded, numbers):
         others = [self.compute(peer, peer.in_dtype(loaded, "float32"),

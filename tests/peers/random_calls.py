@@ -78,11 +78,13 @@ class CallMaker:
         width = extents(tensor)[-1]
         cut = self.rng.randint(1, width)
         parts = [lambda x: x[..., :cut], lambda x: x[..., cut - 1:],
-                 lambda x: x[..., ::-1]]
+                 lambda x: x[..., ::-1], lambda x: x[..., cut - 1::2],
+                 lambda x: x[..., cut::-3]]
         if len(tensor.shape) == 3:
             parts += [lambda x: x[:, -1], lambda x: x[:, 0, :],
                       lambda x: x[:, :, 0], lambda x: x[:, -1:],
-                      lambda x: x[:, ::-1], lambda x: x[:, :1, :cut]]
+                      lambda x: x[:, ::-1], lambda x: x[:, :1, :cut],
+                      lambda x: x[:, ::2], lambda x: x[:, ::-3]]
         elif len(tensor.shape) == 2:
             parts += [lambda x: x[:, None], lambda x: x[:, :, None]]
         self.add(self.rng.choice(parts)(tensor), tensor)

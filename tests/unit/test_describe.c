@@ -72,6 +72,9 @@ static void simple_nodes(void **state)
     assert_one(
         (cg_node){ .kind = CG_SLICE, .as.slice = { .begin = 1, .end = 3 } },
         "slice", "features 1 to 2", 0, 0);
+    assert_one((cg_node){ .kind = CG_SLICE,
+                          .as.slice = { .end = 0, .axis = 1, .step = -2 } },
+               "slice", "axis 1, 0 to the end, step -2", 0, 0);
 }
 
 static void a_merge_counts_its_sums(void **state)

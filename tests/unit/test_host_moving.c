@@ -50,6 +50,26 @@ static void slices_of_steps(void **state)
     assert_floats(y, 1, 2, 4, 5, 7, 8, 10, 11);
 }
 
+static void slices_with_steps(void **state)
+{
+    host_call call;
+    float y[12];
+
+    (void)state;
+    host_call_init(&call, CG_SLICE); /* x[:, ::2] */
+    call.node.as.slice = (cg_slice){ .axis = 1, .step = 2 };
+    move(&call, (int64_t[]){ 2, 3, 2 }, (int64_t[]){ 2, 2, 2 }, 3, y);
+    assert_floats(y, 0, 1, 4, 5, 6, 7, 10, 11);
+    host_call_init(&call, CG_SLICE); /* x[..., 4:0:-2] */
+    call.node.as.slice = (cg_slice){ .begin = 1, .end = 5, .step = -2 };
+    move(&call, (int64_t[]){ 1, 2, 6 }, (int64_t[]){ 1, 2, 2 }, 3, y);
+    assert_floats(y, 4, 2, 10, 8);
+    host_call_init(&call, CG_SLICE); /* x[:, -2::-1] */
+    call.node.as.slice = (cg_slice){ .end = -1, .axis = 1, .step = -1 };
+    move(&call, (int64_t[]){ 1, 4, 2 }, (int64_t[]){ 1, 3, 2 }, 3, y);
+    assert_floats(y, 4, 5, 2, 3, 0, 1);
+}
+
 static void paddings_and_repetitions(void **state)
 {
     host_call call;
@@ -259,6 +279,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slices_of_steps),
+        cmocka_unit_test(slices_with_steps),
         cmocka_unit_test(paddings_and_repetitions),
         cmocka_unit_test(permutations),
         cmocka_unit_test(masks_behind_each_other),

@@ -123,6 +123,28 @@ static void merge_and_slice(void **state)
     assert_refused(slice, 1, 1, "n: the range 2 to 5 is beyond 4 features");
 }
 
+static void slice_with_a_step(void **state)
+{
+    static const struct {
+        int64_t extent, begin, end, step, wanted;
+    } cases[] = {
+        { 6, 0, 0, 2, 3 },   { 7, 0, 0, 2, 4 },   { 7, 0, 0, -2, 4 },
+        { 7, 1, 7, 3, 2 },   { 7, 0, 0, 9, 1 },   { -1, 1, 7, 3, 2 },
+        { -1, 0, 0, 2, -1 }, { -1, -4, 0, 3, 2 }, { -1, 2, -1, -2, -1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const cg_node node = { .kind = CG_SLICE,
+                               .as.slice = { cases[i].begin, cases[i].end, 1,
+                                             cases[i].step } };
+
+        set_shape(0, 3, 2, cases[i].extent, 5);
+        assert_int_equal(infer(node, 1, 1, NULL), 0);
+        assert_shape(8, 3, 2, cases[i].wanted, 5);
+    }
+}
+
 static void concat(void **state)
 {
     (void)state;
@@ -473,6 +495,7 @@ int main(void)
         cmocka_unit_test(embedding),
         cmocka_unit_test(dense),
         cmocka_unit_test(merge_and_slice),
+        cmocka_unit_test(slice_with_a_step),
         cmocka_unit_test(concat),
         cmocka_unit_test(masks),
         cmocka_unit_test(lstm),

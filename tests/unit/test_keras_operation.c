@@ -114,6 +114,44 @@ static void other_arithmetic_is_refused(void **state)
             "between tensors of as many axes");
 }
 
+#define SLICE(start, stop, step)                                               \
+    "{'class_name': '__slice__', 'config': {'start': " start ", 'stop': " stop \
+    ", 'step': " step "}}"
+#define ALL SLICE("null", "null", "null")
+/* Of a batch, 4 steps and 3 features. */
+#define PICK(axes) WITH(OPERATION("GetItem", "", X ", [" axes "]"))
+/* Of any number of steps. */
+#define PICK_OPEN(slice)                                                       \
+    FUNCTIONAL(INPUT("x", "[null, null, 3]") ", " OPERATION(                   \
+                   "GetItem", "", X ", [" ALL ", " slice "]"),                 \
+               "[['x', 0, 0]]", "[['o', 0, 0]]")
+
+static void other_steps_are_refused(void **state)
+{
+    const char *bounds = "the step of what it picks of axis 1 is 0 or out";
+    const char *empty = "what it picks of axis 1 is empty, or beyond its";
+
+    (void)state;
+    refused(PICK(ALL ", " SLICE("null", "null", "0")), bounds);
+    refused(PICK(ALL ", " SLICE("null", "null", "268435457")), bounds);
+    refused(PICK(ALL ", " SLICE("null", "null", "-9223372036854775808")),
+            bounds);
+    refused(PICK(ALL ", " SLICE("null", "null", "0.5")),
+            "an operation on tensors");
+    refused(PICK(SLICE("null", "null", "2")), "it picks rows of the batch");
+    refused(PICK(SLICE("null", "null", "-1")), "it picks rows of the batch");
+    refused(PICK(ALL ", " SLICE("1", "2", "-1")), empty);
+    refused(PICK(ALL ", " SLICE("2", "2", "-1")), empty);
+    refused(PICK(ALL ", " SLICE("-5", "null", "-1")), empty);
+    refused(PICK(ALL ", " SLICE("null", "-1", "-1")), empty);
+    refused(PICK(ALL ", " SLICE("4", "null", "2")), empty);
+    refused(PICK_OPEN(SLICE("1", "2", "-1")), empty);
+    refused(PICK_OPEN(SLICE("-3", "-2", "-1")), empty);
+    refused(PICK_OPEN(SLICE("null", "-1", "-2")), empty);
+    refused(PICK_OPEN(SLICE("9223372036854775807", "null", "-2")), empty);
+    refused(PICK_OPEN(SLICE("null", "0", "2")), empty);
+}
+
 static void other_transpositions_are_refused(void **state)
 {
     (void)state;
@@ -230,6 +268,7 @@ int main(void)
         cmocka_unit_test(numbers_become_scale_and_offset),
         cmocka_unit_test(a_layer_is_no_operation),
         cmocka_unit_test(other_arithmetic_is_refused),
+        cmocka_unit_test(other_steps_are_refused),
         cmocka_unit_test(other_transpositions_are_refused),
         cmocka_unit_test(functions_of_tensorflow_are_named),
         cmocka_unit_test(inputs_are_turned_by_the_layers_they_reach),

@@ -158,6 +158,17 @@ static void other_attributes(void **state)
     assert_check((cg_node){ .kind = CG_SLICE,
                             .as.slice = { .begin = 0, .end = INT64_MAX } },
                  false);
+    for (int sign = -1; sign <= 1; sign += 2) {
+        cg_node node = { .kind = CG_SLICE,
+                         .as.slice = { .end = 1, .step = sign * CG_MAX_SIZE } };
+
+        assert_check(node, true);
+        node.as.slice.step += sign;
+        assert_check(node, false);
+    }
+    assert_check((cg_node){ .kind = CG_SLICE,
+                            .as.slice = { .end = 1, .step = INT64_MIN } },
+                 false);
     assert_check((cg_node){ .kind = CG_NOT_EQUAL, .as.not_equal = NAN }, false);
     assert_check((cg_node){ .kind = CG_NOT_EQUAL, .as.not_equal = -1 }, true);
 }
