@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -233,41 +234,74 @@ static int by_use(const void *left, const void *right)
            (a->used.tv_nsec < b->used.tv_nsec);
 }
 
-/* The files of the folder, at most `most`; those that a dead process left
-   half-written too. */
-static size_t list_kept(int folder, struct kept *kept, size_t most)
+/* Whether a file has a name that file_name() or open_temporary() gave it: the
+   folder may be one that the user keeps other things in. */
+static bool is_ours(const char *name)
+{
+    size_t digits = strspn(name, "0123456789abcdef"), end;
+
+    if (digits != 16 || name[16] != '.')
+        return false;
+    if (strcmp(name + 16, ".bin") == 0)
+        return true;
+    end = 17 + strspn(name + 17, "0123456789.");
+    return end > 17 && end < NAME_SIZE && name[end] == '\0';
+}
+
+/* Room for one more; false: no memory. */
+static bool grow(struct kept **kept, size_t count, size_t *room)
+{
+    const size_t more = *room ? 2 * *room : 64;
+    struct kept *grown;
+
+    if (count < *room)
+        return true;
+    grown = realloc(*kept, more * sizeof **kept);
+    if (!grown)
+        return false;
+    *kept = grown;
+    *room = more;
+    return true;
+}
+
+/* The cache's files in the folder, to be freed with free(); those that a dead
+   process left half-written too. */
+static struct kept *list_kept(int folder, size_t *count)
 {
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *directory = copy >= 0 ? fdopendir(copy) : NULL;
     struct dirent *entry;
-    size_t count = 0;
+    struct kept *kept = NULL;
+    size_t room = 0;
 
+    *count = 0;
     if (!directory) {
         if (copy >= 0)
             (void)close(copy);
-        return 0;
+        return NULL;
     }
-    while (count < most && (entry = readdir(directory)) != NULL) {
+    while ((entry = readdir(directory)) != NULL) {
         struct stat about;
 
-        if (strlen(entry->d_name) >= NAME_SIZE ||
+        if (!is_ours(entry->d_name) ||
             fstatat(folder, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0 ||
             !S_ISREG(about.st_mode))
             continue;
-        (void)snprintf(kept[count].name, NAME_SIZE, "%s", entry->d_name);
-        kept[count].used = about.st_mtim;
-        kept[count++].size = (uint64_t)about.st_size;
+        if (!grow(&kept, *count, &room))
+            break;
+        memcpy(kept[*count].name, entry->d_name, strlen(entry->d_name) + 1);
+        kept[*count].used = about.st_mtim;
+        kept[(*count)++].size = (uint64_t)about.st_size;
     }
     (void)closedir(directory);
-    return count;
+    return kept;
 }
 
 /* Removes what was not used for longest, until the rest fits. */
 static void shrink(const struct ocl_cache *cache)
 {
-    enum { MOST = 4096 };
-    struct kept *kept = malloc(MOST * sizeof *kept);
-    size_t count = kept ? list_kept(cache->folder, kept, MOST) : 0, i;
+    size_t count, i;
+    struct kept *kept = list_kept(cache->folder, &count);
     uint64_t total = 0;
 
     for (i = 0; i < count; i++)
@@ -278,6 +312,25 @@ static void shrink(const struct ocl_cache *cache)
         if (unlinkat(cache->folder, kept[i].name, 0) == 0)
             total -= kept[i].size;
     free(kept);
+}
+
+/* A new file, under a name that no other thread or process writes to: two
+   containers that share the folder may have the same process id. */
+static int open_temporary(int folder, const char *name, char *temporary)
+{
+    static atomic_uint counter;
+    int tries, file = -1;
+
+    for (tries = 0; file < 0 && tries < 100; tries++) {
+        (void)snprintf(temporary, NAME_SIZE, "%.16s.%d.%u", name, (int)getpid(),
+                       atomic_fetch_add(&counter, 1));
+        file =
+            openat(folder, temporary,
+                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (file < 0 && errno != EEXIST)
+            break;
+    }
+    return file;
 }
 
 void ocl_cache_put(const struct ocl_cache *cache, const char *key,
@@ -294,11 +347,7 @@ void ocl_cache_put(const struct ocl_cache *cache, const char *key,
         return;
     header.sum = digest(binary, size, key_size);
     file_name(key, key_size, name);
-    (void)snprintf(temporary, sizeof temporary, "%.16s.%ld", name,
-                   (long)getpid());
-    (void)unlinkat(cache->folder, temporary, 0);
-    file = openat(cache->folder, temporary,
-                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    file = open_temporary(cache->folder, name, temporary);
     if (file < 0)
         return;
     written = write_all(file, &header, sizeof header) &&

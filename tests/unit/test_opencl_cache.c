@@ -5,7 +5,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,6 +183,103 @@ static void test_bounded(void **state)
     ocl_cache_finish(&cache);
 }
 
+/* A folder that the user keeps other things in: these are not the cache's to
+   remove, however old and large. */
+static void test_others_stay(void **state)
+{
+    static const char *const others[] = { "model.keras", "0123456789abcdef.key",
+                                          "0123456789abcdef0.bin", "notes" };
+    const struct timespec long_ago[2] = { { 1000, 0 }, { 1000, 0 } };
+    struct ocl_cache cache;
+    char name[160];
+    size_t i;
+
+    (void)state;
+    open_cache(&cache, 1000);
+    for (i = 0; i < sizeof others / sizeof others[0]; i++) {
+        int file;
+
+        (void)snprintf(name, sizeof name, "%.60s/%.60s", folder, others[i]);
+        file = open(name, O_WRONLY | O_CREAT, 0600);
+        assert_true(file >= 0);
+        assert_int_equal(ftruncate(file, 5000), 0);
+        assert_int_equal(futimens(file, long_ago), 0);
+        (void)close(file);
+    }
+    put(&cache, KEY, "binary");
+    for (i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_int_equal(faccessat(cache.folder, others[i], F_OK, 0), 0);
+    assert_kept(&cache, KEY, "binary");
+    ocl_cache_finish(&cache);
+}
+
+/* More files than any program has kernels are counted all the same. */
+static void test_many_files(void **state)
+{
+    enum { FILES = 4200, SIZE = 4 };
+    struct ocl_cache cache;
+    char name[160];
+    int i;
+
+    (void)state;
+    open_cache(&cache, 400);
+    for (i = 0; i < FILES; i++) {
+        int file;
+
+        (void)snprintf(name, sizeof name, "%016x.bin", i);
+        file = openat(cache.folder, name, O_WRONLY | O_CREAT, 0600);
+        assert_true(file >= 0);
+        assert_int_equal(write(file, "text", SIZE), SIZE);
+        (void)close(file);
+    }
+    put(&cache, KEY, "binary");
+    assert_true(files(name, sizeof name) <= 400 / SIZE);
+    ocl_cache_finish(&cache);
+}
+
+/* Threads that put the same: whoever reads finds nothing or a whole file. */
+static atomic_int putting;
+
+static void *put_often(void *argument)
+{
+    static char large[200000];
+    const struct ocl_cache *cache = argument;
+    int i;
+
+    for (i = 0; i < 200; i++)
+        ocl_cache_put(cache, KEY, strlen(KEY), large, sizeof large);
+    atomic_fetch_sub(&putting, 1);
+    return NULL;
+}
+
+static void test_same_at_once(void **state)
+{
+    struct ocl_cache cache;
+    pthread_t threads[3];
+    char name[160];
+    size_t size = 0, i;
+    int torn = 0;
+
+    (void)state;
+    open_cache(&cache, 1 << 24);
+    ocl_cache_put(&cache, KEY, strlen(KEY), "x", 1);
+    atomic_store(&putting, 3);
+    for (i = 0; i < 3; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, put_often, &cache),
+                         0);
+    while (atomic_load(&putting) > 0) {
+        void *got = ocl_cache_get(&cache, KEY, strlen(KEY), &size);
+
+        torn += !got; /* removed as damaged, and not there for a while */
+        free(got);
+    }
+    for (i = 0; i < 3; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(torn, 0);
+    assert_int_equal(files(name, sizeof name), 1);
+    ocl_cache_finish(&cache);
+}
+
 /* Binaries are code: nobody else may have written them. */
 static void test_private(void **state)
 {
@@ -233,6 +332,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_kept_by_key, setup, teardown),
         cmocka_unit_test_setup_teardown(test_damage, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bounded, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_others_stay, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_many_files, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_same_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_private, setup, teardown),
         cmocka_unit_test_setup_teardown(test_none, setup, teardown),
         cmocka_unit_test_setup_teardown(test_default_folder, setup, teardown),
