@@ -126,7 +126,9 @@ static void choose_kernels(cellgate_device *device, const char *kernels,
                    : group >= 16  ? 4
                    : group >= 4   ? 2
                                   : 1;
-    device->slices = vectors || group < 64 ? 1 : 8;
+    device->slices = vectors || group < 64 || found->second < 8 ? 1 : 8;
+    while (device->side > found->second)
+        device->side /= 2;
 }
 
 static void choose_threads(cellgate_device *device)
@@ -200,6 +202,7 @@ cellgate_status ocl_device_open(cellgate_instance *instance, uint32_t index,
     made->found = found;
     made->cache.folder = -1;
     (void)pthread_mutex_init(&made->lock, NULL);
+    (void)pthread_mutex_init(&made->compiling, NULL);
     choose_kernels(
         made, setting(made, settings, "kernels"),
         (uint32_t)strtoul(setting(made, settings, "work_group"), NULL, 10));
@@ -224,5 +227,6 @@ void ocl_device_close(cellgate_device *device)
     if (device->context)
         (void)device->cl->ReleaseContext(device->context);
     (void)pthread_mutex_destroy(&device->lock);
+    (void)pthread_mutex_destroy(&device->compiling);
     device->host->release(device->host->context, device);
 }

@@ -34,7 +34,8 @@ struct cellgate_device {
     uint32_t slices;
     uint32_t threads; /* of the host that a run keeps busy */
 
-    pthread_mutex_t lock; /* programs and pinned memory */
+    pthread_mutex_t compiling; /* one at a time; taken before the other */
+    pthread_mutex_t lock; /* programs and pinned memory; never held for long */
     struct ocl_program *programs;
     struct ocl_cache cache;
     _Atomic uint64_t built;  /* programs compiled from source */

@@ -163,8 +163,8 @@ kernel void lstm_whole(const struct ocl_lstm_arguments a,
 #pragma unroll
             for (int r = 0; r < ROWS; r++)
                 for (int g = 0; g < 4; g++)
-                    z[r][g] = REAL_LOAD(bias + (direction * a.blocks + block) *
-                                        4 * V + g * V);
+                    z[r][g] = REAL_LOAD(bias + ((size_t)direction * a.blocks +
+                                                block) * 4 * V + g * V);
             multiply_local(z, input, a.input, a.input,
                            kernel_matrix +
                                (size_t)direction * a.input * padded * 4 +
@@ -290,7 +290,7 @@ static void multiply_rows(real z[ROWS][4], global const float *const *v,
  * One step, recurrent product and cell in one: item (block, slice, group of
  * samples and direction). h has two halves, [2][directions][batch][output]: one
  * is read, the other written, in turns. With a projection the hidden values go
- * to `hidden`, [directions][batch][blocks V], and lstm_project follows.
+ * to `hidden`, [directions][batch][hidden], and lstm_project follows.
  */
 kernel void lstm_step(const struct ocl_lstm_arguments a,
                       global const float *recurrent,

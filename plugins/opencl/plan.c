@@ -10,7 +10,7 @@
    to fill a card. */
 #define PRODUCTS_SHARED ((int64_t)4 << 20)
 #define PRODUCTS_CARD ((int64_t)64 << 20)
-/* Steps of one launch of the whole-sequence kernel: watchdogs of displays kill
+/* Steps of one launch of the whole-sequence kernels: watchdogs of displays kill
    a kernel that takes seconds. */
 #define STEPS_A_LAUNCH 8192
 
@@ -155,6 +155,9 @@ static cellgate_status products_memory(struct cellgate_plan *plan,
             stage->chunk = bytes / (int64_t)sizeof(float) / step;
             if (stage->chunk > plan->steps)
                 stage->chunk = plan->steps;
+            if (plan->variant->way == OCL_WHOLE &&
+                stage->chunk > STEPS_A_LAUNCH)
+                stage->chunk = STEPS_A_LAUNCH;
             if (stage->chunk < 1)
                 stage->chunk = 1;
             if (stage->chunk > longest)
@@ -192,16 +195,28 @@ static cellgate_status state_memory(struct cellgate_plan *plan, uint32_t index,
     return status;
 }
 
-/* The widest result of a stage that is not the last. */
-static int64_t between_width(const cellgate_weights *weights)
+/* Floats of a stage's result: of each step, or of each sample only. */
+static int64_t result_size(const struct cellgate_plan *plan,
+                           const struct ocl_stage *stage)
 {
-    int64_t width = 0;
+    const int64_t steps = stage->sequence && plan->steps > 0 ? plan->steps : 1;
+
+    return plan->batch * steps * stage->width;
+}
+
+/* The largest result of a stage that is not the last. */
+static int64_t between_size(const struct cellgate_plan *plan)
+{
+    int64_t most = 0;
     uint32_t i;
 
-    for (i = 0; i + 1 < weights->stage_count; i++)
-        if (width < weights->stages[i].width)
-            width = weights->stages[i].width;
-    return width;
+    for (i = 0; i + 1 < plan->weights->stage_count; i++) {
+        const int64_t size = result_size(plan, &plan->weights->stages[i]);
+
+        if (most < size)
+            most = size;
+    }
+    return most;
 }
 
 static cellgate_status plan_memory(struct cellgate_plan *plan,
@@ -211,33 +226,28 @@ static cellgate_status plan_memory(struct cellgate_plan *plan,
     const cellgate_weights *weights = plan->weights;
     const int64_t batch = plan->batch;
     const int64_t rows = batch * (plan->steps > 0 ? plan->steps : 1);
-    const int64_t width = weights->stages[weights->stage_count - 1].width;
-    const int64_t between = between_width(weights);
+    const struct ocl_stage *last = &weights->stages[weights->stage_count - 1];
+    const int64_t between = between_size(plan);
     struct {
         struct ocl_buffer *buffer;
-        int64_t rows, width;
+        int64_t count; /* rows are below 2^28, widths below 2^30 */
     } needs[] = {
-        { &plan->x, rows, weights->input_width },
-        { &plan->lengths, batch, 1 },
-        { &plan->order, batch, 1 },
-        { &plan->y, rows, width },
-        { &plan->last, batch, width },
-        { &plan->between[0], rows, between },
-        { &plan->between[1], rows, between },
+        { &plan->x, rows * weights->input_width },
+        { &plan->lengths, batch },
+        { &plan->order, batch },
+        { &plan->y, last->sequence ? result_size(plan, last) : 0 },
+        { &plan->last, batch * last->width },
+        { &plan->between[0], between },
+        { &plan->between[1], between },
     };
     cellgate_status status = CELLGATE_OK;
     size_t i;
 
     for (i = 0; status == CELLGATE_OK && i < sizeof needs / sizeof needs[0];
-         i++) {
-        int64_t count;
-
-        if (__builtin_mul_overflow(needs[i].rows, needs[i].width, &count))
-            count = INT64_MAX / 8;
-        if (count > 0)
-            status = ocl_buffer_create(device, count, sizeof(float),
+         i++)
+        if (needs[i].count > 0)
+            status = ocl_buffer_create(device, needs[i].count, sizeof(float),
                                        needs[i].buffer, error);
-    }
     for (i = 0; status == CELLGATE_OK && i < weights->stage_count; i++)
         if (weights->stages[i].kind == OCL_STAGE_LSTM)
             status = state_memory(plan, (uint32_t)i, error);

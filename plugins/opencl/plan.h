@@ -55,8 +55,12 @@ struct cellgate_resident {
     const cellgate_weights *weights;
     int64_t batch;
     cl_command_queue queue;
-    struct ocl_buffer *h, *c; /* [stage_count] */
+    struct ocl_buffer *h, *c;           /* [stage_count] */
+    struct ocl_buffer *next_h, *next_c; /* what a run makes of them */
 };
+
+/* The next state is the state now. */
+void ocl_resident_turn(cellgate_resident *resident);
 
 /* An argument of a kernel: local memory, or no buffer, where value is NULL. */
 struct ocl_argument {

@@ -205,6 +205,20 @@ static void find_lack(const struct ocl_api *cl, struct ocl_found *found)
                        LEAST_LOCAL_MEMORY);
 }
 
+/* A group's extents have bounds of their own, apart from its size. */
+static void ask_group(const struct ocl_api *cl, struct ocl_found *found)
+{
+    size_t most[16] = { 0 };
+
+    (void)ASK(cl, found->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, &found->group);
+    (void)ASK(cl, found->id, CL_DEVICE_MAX_WORK_ITEM_SIZES, &most);
+    if (most[0] > 0 && found->group > most[0])
+        found->group = most[0];
+    if (found->group < 1)
+        found->group = 1;
+    found->second = most[1] > 0 ? most[1] : 1;
+}
+
 static void ask_limits(const struct ocl_api *cl, struct ocl_found *found)
 {
     cl_bool unified = CL_FALSE;
@@ -215,7 +229,7 @@ static void ask_limits(const struct ocl_api *cl, struct ocl_found *found)
     (void)ASK(cl, found->id, CL_DEVICE_MAX_COMPUTE_UNITS, &found->units);
     (void)ASK(cl, found->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT,
               &found->vector);
-    (void)ASK(cl, found->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, &found->group);
+    ask_group(cl, found);
     (void)ASK(cl, found->id, CL_DEVICE_LOCAL_MEM_SIZE, &found->local_memory);
     (void)ASK(cl, found->id, CL_DEVICE_GLOBAL_MEM_SIZE, &found->memory);
     (void)ASK(cl, found->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE,
@@ -225,8 +239,6 @@ static void ask_limits(const struct ocl_api *cl, struct ocl_found *found)
     found->has_half = has_extension(cl, found->id, "cl_khr_fp16");
     if (found->vector < 1)
         found->vector = 1;
-    if (found->group < 1)
-        found->group = 1;
 }
 
 static void describe(const struct ocl_api *cl, struct ocl_found *found,

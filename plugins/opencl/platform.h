@@ -23,7 +23,8 @@ struct ocl_found {
     bool has_half;      /* cl_khr_fp16 */
     cl_uint units;      /* compute units */
     cl_uint vector;     /* native width for floats, at least 1 */
-    size_t group;       /* most work-items of a group */
+    size_t group;       /* most work-items of a group, in a row */
+    size_t second;      /* most in its second dimension, at least 1 */
     cl_ulong local_memory, memory, largest_buffer;
 };
 

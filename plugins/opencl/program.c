@@ -89,18 +89,41 @@ static void keep_binary(cellgate_device *device, cl_program program,
 
 /* ---- Compiling --------------------------------------------------------- */
 
-/* The compiler's words: all of them to the log, the first into the error. */
+/* The compiler's words, to be freed with free(); NULL: none. */
+static char *build_log(cellgate_device *device, cl_program program)
+{
+    const struct ocl_api *cl = device->cl;
+    const cl_device_id id = device->found->id;
+    size_t size = 0;
+    char *log;
+
+    if (cl->GetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, 0, NULL,
+                                &size) != CL_SUCCESS)
+        return NULL;
+    log = calloc(1, size + 1);
+    if (log && cl->GetProgramBuildInfo(program, id, CL_PROGRAM_BUILD_LOG, size,
+                                       log, NULL) == CL_SUCCESS)
+        return log;
+    free(log);
+    return NULL;
+}
+
+/* A text to the host's log, line by line. */
+static void tell_lines(cellgate_device *device, char *text)
+{
+    const cellgate_host *host = device->host;
+    char *rest = NULL, *line = strtok_r(text, "\r\n", &rest);
+
+    for (; line; line = strtok_r(NULL, "\r\n", &rest))
+        host->log(host->context, CELLGATE_LOG_ERROR, line);
+}
+
+/* The compiler's words: the first into the error, all of them to the log. */
 static cellgate_status build_failed(cellgate_device *device, cl_program program,
                                     cl_int code, cellgate_error *error)
 {
-    enum { LOG_SIZE = 16384 };
-    const cellgate_host *host = device->host;
-    char *log = calloc(1, LOG_SIZE);
+    char *log = build_log(device, program);
 
-    if (log && device->cl->GetProgramBuildInfo(
-                   program, device->found->id, CL_PROGRAM_BUILD_LOG,
-                   LOG_SIZE - 1, log, NULL) == CL_SUCCESS)
-        host->log(host->context, CELLGATE_LOG_ERROR, log);
     (void)ocl_device_fail(device, error, code, "clBuildProgram",
                           "compiling the kernels");
     (void)cellgate_fail(error, error->status,
@@ -109,6 +132,8 @@ static cellgate_status build_failed(cellgate_device *device, cl_program program,
                         ocl_code_name(code), (int)code,
                         log && log[0] ? log : "no build log");
     error->vendor_code = code;
+    if (log)
+        tell_lines(device, log);
     free(log);
     return error->status;
 }
@@ -197,32 +222,49 @@ static cellgate_status add_program(cellgate_device *device, const char *options,
         return status;
     }
     (void)snprintf(entry->options, sizeof entry->options, "%s", options);
+    *program = entry->program;
+    (void)pthread_mutex_lock(&device->lock);
     entry->next = device->programs;
     device->programs = entry;
-    *program = entry->program;
+    (void)pthread_mutex_unlock(&device->lock);
     return CELLGATE_OK;
 }
 
+static cl_program find_program(cellgate_device *device, const char *options)
+{
+    cl_program found = NULL;
+    struct ocl_program *at;
+
+    (void)pthread_mutex_lock(&device->lock);
+    for (at = device->programs; at && !found; at = at->next)
+        if (strcmp(at->options, options) == 0)
+            found = at->program;
+    (void)pthread_mutex_unlock(&device->lock);
+    return found;
+}
+
+/* Requests that need what is there don't wait for what is being compiled. */
 cellgate_status ocl_program_get(cellgate_device *device,
                                 const struct ocl_lstm_build *build,
                                 cl_program *program, cellgate_error *error)
 {
     cellgate_status status = CELLGATE_OK;
-    struct ocl_program *at;
     char options[OPTIONS_SIZE];
+    cl_program found;
 
     options_of(device, build, options);
-    (void)pthread_mutex_lock(&device->lock);
-    for (at = device->programs; at; at = at->next)
-        if (strcmp(at->options, options) == 0)
-            break;
-    if (at)
-        *program = at->program;
-    else
-        status = add_program(device, options,
-                             build ? ocl_source_lstm : ocl_source_rows, program,
-                             error);
-    (void)pthread_mutex_unlock(&device->lock);
+    found = find_program(device, options);
+    if (!found) {
+        (void)pthread_mutex_lock(&device->compiling);
+        found = find_program(device, options); /* by another thread? */
+        if (!found)
+            status = add_program(device, options,
+                                 build ? ocl_source_lstm : ocl_source_rows,
+                                 &found, error);
+        (void)pthread_mutex_unlock(&device->compiling);
+    }
+    if (status == CELLGATE_OK)
+        *program = found;
     return status;
 }
 

@@ -10,13 +10,22 @@ static cellgate_status create_state(cellgate_resident *resident, uint32_t stage,
 {
     const struct ocl_lstm *lstm = &resident->weights->stages[stage].lstm;
     const int64_t rows = lstm->directions * resident->batch;
-    cellgate_status status =
-        ocl_buffer_create(resident->device, rows * lstm->output, sizeof(float),
-                          &resident->h[stage], error);
+    const struct {
+        struct ocl_buffer *buffer;
+        int64_t size;
+    } needs[] = {
+        { &resident->h[stage], lstm->output },
+        { &resident->c[stage], lstm->hidden },
+        { &resident->next_h[stage], lstm->output },
+        { &resident->next_c[stage], lstm->hidden },
+    };
+    cellgate_status status = CELLGATE_OK;
+    size_t i;
 
-    if (status == CELLGATE_OK)
-        status = ocl_buffer_create(resident->device, rows * lstm->hidden,
-                                   sizeof(float), &resident->c[stage], error);
+    for (i = 0; status == CELLGATE_OK && i < sizeof needs / sizeof needs[0];
+         i++)
+        status = ocl_buffer_create(resident->device, rows * needs[i].size,
+                                   sizeof(float), needs[i].buffer, error);
     return status;
 }
 
@@ -75,8 +84,8 @@ cellgate_status ocl_resident_create(cellgate_weights *weights, int64_t batch,
     if (batch < 1 || batch >= (int64_t)1 << 28)
         return cellgate_fail(error, CELLGATE_INVALID, "a batch of %lld",
                              (long long)batch);
-    made = calloc(1, sizeof *made +
-                         2 * weights->stage_count * sizeof(struct ocl_buffer));
+    made = calloc(1, sizeof *made + (size_t)4 * weights->stage_count *
+                                        sizeof(struct ocl_buffer));
     if (!made)
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "no memory");
     made->device = weights->device;
@@ -84,6 +93,8 @@ cellgate_status ocl_resident_create(cellgate_weights *weights, int64_t batch,
     made->batch = batch;
     made->h = (struct ocl_buffer *)(made + 1);
     made->c = made->h + weights->stage_count;
+    made->next_h = made->c + weights->stage_count;
+    made->next_c = made->next_h + weights->stage_count;
     status = fill(made, error);
     if (status == CELLGATE_OK)
         *resident = made;
@@ -101,10 +112,22 @@ void ocl_resident_destroy(cellgate_resident *resident)
     for (i = 0; i < resident->weights->stage_count; i++) {
         ocl_buffer_destroy(resident->device, &resident->h[i]);
         ocl_buffer_destroy(resident->device, &resident->c[i]);
+        ocl_buffer_destroy(resident->device, &resident->next_h[i]);
+        ocl_buffer_destroy(resident->device, &resident->next_c[i]);
     }
     if (resident->queue)
         (void)resident->device->cl->ReleaseCommandQueue(resident->queue);
     free(resident);
+}
+
+void ocl_resident_turn(cellgate_resident *resident)
+{
+    struct ocl_buffer *h = resident->h, *c = resident->c;
+
+    resident->h = resident->next_h;
+    resident->c = resident->next_c;
+    resident->next_h = h;
+    resident->next_c = c;
 }
 
 /* One of the two buffers of an op, in the direction that `from` says. */
@@ -128,7 +151,7 @@ static cellgate_status move_all(cellgate_resident *resident,
 {
     const cellgate_weights *weights = resident->weights;
     cellgate_status status = ocl_device_check(resident->device, error);
-    cl_int code = CL_SUCCESS;
+    cl_int code = CL_SUCCESS, finished;
     uint32_t i;
 
     if (status != CELLGATE_OK)
@@ -149,11 +172,13 @@ static cellgate_status move_all(cellgate_resident *resident,
         if (code == CL_SUCCESS && import && !state->c0)
             code = zero(resident, &resident->c[i]);
     }
+    /* Also after a failure: the host's memory is its own again. */
+    finished = resident->device->cl->Finish(resident->queue);
     if (code == CL_SUCCESS)
-        code = resident->device->cl->Finish(resident->queue);
+        code = finished;
     if (code != CL_SUCCESS)
-        return ocl_device_fail(resident->device, error, code, "clFinish",
-                               "moving resident state");
+        return ocl_device_fail(resident->device, error, code,
+                               "the device's queue", "moving resident state");
     return CELLGATE_OK;
 }
 

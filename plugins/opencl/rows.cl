@@ -67,7 +67,7 @@ kernel void product(const struct ocl_product_arguments a,
     global const float *columns = matrix + direction * a.matrix_direction +
                                   block * MATRIX_BLOCK(a.depth);
 
-    bias += (direction * a.blocks + block) * 4 * V;
+    bias += ((size_t)direction * a.blocks + block) * 4 * V;
     y += direction * a.y_direction;
     for (int tile = 0; tile < RUN; tile++) {
         const int first = ((int)get_global_id(1) * RUN + tile) * TILE;
@@ -82,8 +82,7 @@ kernel void product(const struct ocl_product_arguments a,
 
             there[r] = product_row(&a, lengths, direction, first + r, &b[r],
                                    &step[r], &t);
-            from[r] = product_input(&a, x, ids, there[r] ? b[r] : 0,
-                                    there[r] ? t : 0);
+            from[r] = there[r] ? product_input(&a, x, ids, b[r], t) : x;
             for (int g = 0; g < 4; g++)
                 z[r][g] = REAL_LOAD(bias + g * V);
         }
@@ -121,6 +120,8 @@ kernel void product(const struct ocl_product_arguments a,
  */
 #define DEPTH 16
 
+/* The size is said, so that the compiler leaves registers for so many. */
+__attribute__((reqd_work_group_size(SIDE, SIDE, 1)))
 kernel void product(const struct ocl_product_arguments a,
                     global const float *x, global const int *ids,
                     global const float *matrix, global const float *bias,
@@ -137,7 +138,7 @@ kernel void product(const struct ocl_product_arguments a,
     float z[4][4];
 
     matrix += direction * a.matrix_direction;
-    bias += direction * width;
+    bias += (size_t)direction * width;
     y += direction * a.y_direction;
     for (int r = item; r < 4 * SIDE; r += SIDE * SIDE) {
         int b, step, t;

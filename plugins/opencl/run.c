@@ -116,6 +116,36 @@ static cellgate_status check_resident(const cellgate_plan *plan,
     return CELLGATE_OK;
 }
 
+/* Whether the segment makes a row a sample. Without an LSTM it makes either
+   that or a sequence. */
+static bool makes_rows(const cellgate_weights *weights, bool sequence)
+{
+    const struct ocl_stage *last = &weights->stages[weights->stage_count - 1];
+
+    if (last->kind == OCL_STAGE_LSTM)
+        return (last->lstm.outputs & CELLGATE_LSTM_LAST) != 0;
+    return !last->sequence || (!weights->has_lstm && !sequence);
+}
+
+/* Results that the segment does not have would be what was in the memory. */
+static cellgate_status check_results(const cellgate_plan *plan,
+                                     const cellgate_segment_run *run,
+                                     cellgate_error *error)
+{
+    const cellgate_weights *weights = plan->weights;
+    const struct ocl_stage *last = &weights->stages[weights->stage_count - 1];
+
+    if (run->y.data && !last->sequence)
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "the segment makes no sequence, which is asked "
+                             "for");
+    if (run->y_last.data && !makes_rows(weights, run->y.data != NULL))
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "the segment makes no row a sample, which is "
+                             "asked for");
+    return CELLGATE_OK;
+}
+
 static cellgate_status check_run(const cellgate_plan *plan,
                                  const cellgate_segment_run *run,
                                  cellgate_error *error)
@@ -136,6 +166,8 @@ static cellgate_status check_run(const cellgate_plan *plan,
                              "the input is of type %d, not %d",
                              (int)run->x.dtype, (int)dtype);
     status = check_lengths(run, error);
+    if (status == CELLGATE_OK)
+        status = check_results(plan, run, error);
     return status == CELLGATE_OK ? check_resident(plan, run, error) : status;
 }
 
@@ -152,12 +184,13 @@ static void choose_y_strides(struct cellgate_plan *plan)
         plan->y_strides = (struct ocl_strides){ width, run->batch * width };
 }
 
-/* The new state, after everything else has succeeded. */
+/* The new state, after everything else has succeeded: beside the old one, which
+   a failure leaves as it was. */
 static cellgate_status keep_state(struct cellgate_plan *plan,
                                   cellgate_error *error)
 {
     const struct ocl_api *cl = plan->device->cl;
-    const cellgate_resident *resident = plan->run->resident;
+    cellgate_resident *resident = plan->run->resident;
     cl_int code = CL_SUCCESS;
     uint32_t i;
 
@@ -165,12 +198,12 @@ static cellgate_status keep_state(struct cellgate_plan *plan,
         if (plan->weights->stages[i].kind != OCL_STAGE_LSTM)
             continue;
         code = cl->EnqueueCopyBuffer(
-            plan->queue, plan->stages[i].h.memory, resident->h[i].memory,
+            plan->queue, plan->stages[i].h.memory, resident->next_h[i].memory,
             (size_t)ocl_final_h_at(plan, i) * sizeof(float), 0,
             resident->h[i].size, 0, NULL, NULL);
         if (code == CL_SUCCESS)
             code = cl->EnqueueCopyBuffer(plan->queue, plan->stages[i].c.memory,
-                                         resident->c[i].memory, 0, 0,
+                                         resident->next_c[i].memory, 0, 0,
                                          resident->c[i].size, 0, NULL, NULL);
     }
     if (code == CL_SUCCESS)
@@ -178,6 +211,7 @@ static cellgate_status keep_state(struct cellgate_plan *plan,
     if (code != CL_SUCCESS)
         return ocl_device_fail(plan->device, error, code, "clEnqueueCopyBuffer",
                                "keeping the state");
+    ocl_resident_turn(resident);
     return CELLGATE_OK;
 }
 
@@ -265,7 +299,7 @@ cellgate_status ocl_plan_warm(cellgate_device *device,
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "no memory");
     if (sequence)
         run.y = y;
-    else
+    else if (makes_rows(weights, false))
         run.y_last = y;
     status = ocl_plan_create(device, weights, variant, &shape, &plan, error);
     if (status == CELLGATE_OK)

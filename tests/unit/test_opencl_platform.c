@@ -21,6 +21,7 @@ struct fake {
     cl_device_type type;
     cl_bool available, compiler;
     cl_ulong local_memory;
+    size_t group, extents[3]; /* most of a group, and of its dimensions */
 };
 
 static struct fake fakes[3];
@@ -90,6 +91,10 @@ static cl_int get_device_info(cl_device_id id, cl_device_info what, size_t size,
         return answer(&fake->compiler, sizeof(cl_bool), size, to, needed);
     case CL_DEVICE_LOCAL_MEM_SIZE:
         return answer(&fake->local_memory, sizeof(cl_ulong), size, to, needed);
+    case CL_DEVICE_MAX_WORK_GROUP_SIZE:
+        return answer(&fake->group, sizeof fake->group, size, to, needed);
+    case CL_DEVICE_MAX_WORK_ITEM_SIZES:
+        return answer(fake->extents, sizeof fake->extents, size, to, needed);
     case CL_DEVICE_MAX_COMPUTE_UNITS:
         return answer(&units, sizeof units, size, to, needed);
     case 0x410F: /* CL_DEVICE_PCI_BUS_INFO_KHR */
@@ -135,10 +140,11 @@ static int setup(void **state)
 
     (void)state;
     for (i = 0; i < 3; i++)
-        fakes[i] = (struct fake){ "Card",       "OpenCL 1.2 fake",
-                                  "cl_khr_icd", CL_DEVICE_TYPE_GPU,
-                                  CL_TRUE,      CL_TRUE,
-                                  32768 };
+        fakes[i] = (struct fake){ "Card",          "OpenCL 1.2 fake",
+                                  "cl_khr_icd",    CL_DEVICE_TYPE_GPU,
+                                  CL_TRUE,         CL_TRUE,
+                                  32768,           256,
+                                  { 256, 256, 64 } };
     fake_count = 1;
     platforms_code = CL_SUCCESS;
     driver_version = "1.0";
@@ -208,6 +214,21 @@ static void test_resources(void **state)
     assert_string_equal(list.devices[2].description.resource,
                         "opencl:Fake Computing:2");
     assert_false(list.devices[2].has_half);
+}
+
+/* A group's first dimension may have a bound below the group's. */
+static void test_groups(void **state)
+{
+    (void)state;
+    fakes[0].group = 1024;
+    memcpy(fakes[0].extents, (const size_t[3]){ 256, 4, 1 },
+           sizeof fakes[0].extents);
+    assert_int_equal(find(), CELLGATE_OK);
+    assert_int_equal(list.devices[0].group, 256);
+    assert_int_equal(list.devices[0].second, 4);
+    fakes[0].group = 64;
+    assert_int_equal(find(), CELLGATE_OK);
+    assert_int_equal(list.devices[0].group, 64);
 }
 
 /* The same from process to process; another one with another driver. */
@@ -289,6 +310,7 @@ int main(void)
         cmocka_unit_test_setup(test_lacks, setup),
         cmocka_unit_test_setup(test_one_of_two, setup),
         cmocka_unit_test_setup(test_resources, setup),
+        cmocka_unit_test_setup(test_groups, setup),
         cmocka_unit_test_setup(test_identity, setup),
         cmocka_unit_test_setup(test_long_texts, setup),
         cmocka_unit_test_setup(test_codes, setup),

@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -29,11 +30,13 @@
 
 static char cache[400];
 
+static const char *kernels = "auto";
+
 static void host_log(void *context, int32_t level, const char *text)
 {
     (void)context;
     (void)level;
-    (void)text;
+    assert_null(strchr(text, '\n')); /* the interface's word: one line */
 }
 
 static void *host_allocate(void *context, size_t alignment, size_t size)
@@ -59,7 +62,7 @@ host_setting(void *context, const cellgate_settings *settings, const char *key)
     (void)settings;
     return strcmp(key, "cache") == 0        ? cache
            : strcmp(key, "cache_size") == 0 ? "67108864"
-           : strcmp(key, "kernels") == 0    ? "auto"
+           : strcmp(key, "kernels") == 0    ? kernels
                                             : "0";
 }
 
@@ -403,6 +406,270 @@ static void test_build_log(void **state)
     table->device_close(device);
 }
 
+static const char *long_log;
+
+static CL_API_ENTRY cl_int CL_API_CALL
+log_of_a_driver(cl_program program, cl_device_id id, cl_program_build_info what,
+                size_t size, void *to, size_t *needed)
+{
+    (void)program, (void)id;
+    assert_int_equal(what, CL_PROGRAM_BUILD_LOG);
+    if (needed)
+        *needed = strlen(long_log) + 1;
+    if (to && size < strlen(long_log) + 1)
+        return CL_INVALID_VALUE;
+    if (to)
+        memcpy(to, long_log, strlen(long_log) + 1);
+    return CL_SUCCESS;
+}
+
+/* However long it is. */
+static void test_long_build_log(void **state)
+{
+    static char text[100000];
+    cellgate_weights *weights = NULL;
+    cellgate_device *device = open_device();
+
+    (void)state;
+    memset(text, 'w', sizeof text - 1);
+    memcpy(text, "error: no such\n", 15);
+    long_log = text;
+    remove_folder(cache);
+    instance->api.BuildProgram = failing_build;
+    instance->api.GetProgramBuildInfo = log_of_a_driver;
+    assert_int_equal(table->prepare(device, &segment, 0, &weights, &error),
+                     CELLGATE_DEVICE_FAILED);
+    instance->api = driver;
+    assert_non_null(strstr(error.text, "error: no such"));
+    table->device_close(device);
+}
+
+/* ---- Others go on while a program is compiled -------------------------- */
+
+static cellgate_device *compiling_for;
+static int builds;
+
+static CL_API_ENTRY cl_int CL_API_CALL
+watched_build(cl_program program, cl_uint count, const cl_device_id *devices,
+              const char *options,
+              void(CL_CALLBACK *notify)(cl_program, void *), void *data)
+{
+    builds++;
+    assert_int_equal(pthread_mutex_trylock(&compiling_for->lock), 0);
+    assert_int_equal(pthread_mutex_unlock(&compiling_for->lock), 0);
+    return driver.BuildProgram(program, count, devices, options, notify, data);
+}
+
+static void test_compiling_holds_up_nobody(void **state)
+{
+    cellgate_device *device = open_device();
+
+    (void)state;
+    compiling_for = device;
+    instance->api.BuildProgram = watched_build;
+    table->weights_free(prepare(device));
+    instance->api = driver;
+    assert_true(builds > 0);
+    table->device_close(device);
+}
+
+/* ---- A state that is as before after a failure ------------------------- */
+
+static int copies_left, finishes;
+
+static CL_API_ENTRY cl_int CL_API_CALL some_copies(cl_command_queue queue,
+                                                   cl_mem from, cl_mem to,
+                                                   size_t from_at, size_t to_at,
+                                                   size_t size, cl_uint count,
+                                                   const cl_event *events,
+                                                   cl_event *event)
+{
+    if (copies_left-- <= 0)
+        return CL_OUT_OF_RESOURCES;
+    return driver.EnqueueCopyBuffer(queue, from, to, from_at, to_at, size,
+                                    count, events, event);
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL
+failing_fill(cl_command_queue queue, cl_mem buffer, const void *pattern,
+             size_t pattern_size, size_t at, size_t size, cl_uint count,
+             const cl_event *events, cl_event *event)
+{
+    (void)queue, (void)buffer, (void)pattern, (void)pattern_size, (void)at;
+    (void)size, (void)count, (void)events, (void)event;
+    return CL_OUT_OF_RESOURCES;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL counted_finish(cl_command_queue queue)
+{
+    finishes++;
+    return driver.Finish(queue);
+}
+
+static void test_state_after_failure(void **state)
+{
+    static float h[BATCH * HIDDEN], c[BATCH * HIDDEN];
+    static float h_after[BATCH * HIDDEN], c_after[BATCH * HIDDEN];
+    const cellgate_lstm_state from = { h, c, NULL, NULL };
+    const cellgate_lstm_state to = { NULL, NULL, h_after, c_after };
+    const cellgate_lstm_state no_c = { h, NULL, NULL, NULL };
+    cellgate_device *device = open_device();
+    cellgate_weights *weights = prepare(device);
+    cellgate_resident *resident = NULL;
+    cellgate_plan *plan = NULL;
+    cellgate_breakdown spent = { .struct_size = sizeof spent };
+    cellgate_segment_run r = {
+        .struct_size = sizeof r,
+        .batch = BATCH,
+        .steps = STEPS,
+        .x = { x, STEPS * INPUT, INPUT, CELLGATE_F32, 0 },
+    };
+
+    (void)state;
+    make_random(h, BATCH * HIDDEN, 5);
+    make_random(c, BATCH * HIDDEN, 6);
+    assert_int_equal(
+        table->plan_create(device, weights, 0, &shape, &plan, &error),
+        CELLGATE_OK);
+    assert_int_equal(table->resident_create(weights, BATCH, &resident, &error),
+                     CELLGATE_OK);
+    assert_int_equal(table->resident_import(resident, &from, &error),
+                     CELLGATE_OK);
+    r.resident = resident;
+    instance->api.EnqueueCopyBuffer = some_copies;
+    copies_left = 3; /* h and c in, h out */
+    assert_int_equal(table->run(plan, &r, &error), CELLGATE_DEVICE_MEMORY);
+    instance->api = driver;
+    assert_int_equal(table->resident_export(resident, &to, &error),
+                     CELLGATE_OK);
+    assert_memory_equal(h_after, h, sizeof h);
+    assert_memory_equal(c_after, c, sizeof c);
+    assert_int_equal(table->run(plan, &r, &error), CELLGATE_OK);
+    assert_int_equal(table->resident_export(resident, &to, &error),
+                     CELLGATE_OK);
+    assert_memory_not_equal(h_after, h, sizeof h);
+    assert_memory_not_equal(c_after, c, sizeof c);
+    /* A run that wants no result has a breakdown all the same. */
+    assert_int_equal(table->breakdown(plan, &spent, &error), CELLGATE_OK);
+
+    /* The host's h is read no more when a failed import has returned. */
+    instance->api.EnqueueFillBuffer = failing_fill;
+    instance->api.Finish = counted_finish;
+    finishes = 0;
+    assert_int_equal(table->resident_import(resident, &no_c, &error),
+                     CELLGATE_DEVICE_MEMORY);
+    instance->api = driver;
+    assert_int_equal(finishes, 1);
+    table->resident_destroy(resident);
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    assert_int_equal(table->memory_used(device), 0);
+    table->device_close(device);
+}
+
+/* ---- What a plan takes ------------------------------------------------- */
+
+/* Where only the last output is made, no memory for every step's; and what is
+   not made is not handed out. */
+static void test_last_only(void **state)
+{
+    const cellgate_shape one = { sizeof one, BATCH, 1 };
+    cellgate_device *device = open_device();
+    cellgate_weights *weights;
+    cellgate_plan *plan = NULL;
+    uint64_t before, of_one;
+
+    (void)state;
+    lstm.outputs = CELLGATE_LSTM_LAST;
+    weights = prepare(device);
+    before = table->memory_used(device);
+    assert_int_equal(
+        table->plan_create(device, weights, 0, &one, &plan, &error),
+        CELLGATE_OK);
+    of_one = table->memory_used(device) - before;
+    table->plan_destroy(plan);
+    assert_int_equal(
+        table->plan_create(device, weights, 0, &shape, &plan, &error),
+        CELLGATE_OK);
+    /* The input alone grows with the steps. */
+    assert_string_equal(ocl_variant_at(0)->name, "fused");
+    assert_int_equal(table->memory_used(device) - before - of_one,
+                     BATCH * (STEPS - 1) * INPUT * sizeof(float));
+    assert_int_equal(run(plan, y), CELLGATE_INVALID);
+    assert_non_null(strstr(error.text, "no sequence"));
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    table->device_close(device);
+    lstm.outputs = CELLGATE_LSTM_SEQUENCE;
+}
+
+/* A card that drives a display: no launch of the whole-sequence kernels does
+   more than 8192 steps, however few bytes their products are. */
+static void test_steps_of_a_launch(void **state)
+{
+    const cellgate_shape long_one = { sizeof long_one, 1, 30000 };
+    cellgate_device *device = open_device();
+    cellgate_weights *weights = prepare(device);
+    cellgate_plan *plan = NULL;
+    bool *unified = &instance->found.devices[0].unified;
+    const bool before = *unified;
+
+    (void)state;
+    *unified = false;
+    for (uint64_t variant = 0; variant < 4; variant++) {
+        assert_int_equal(table->plan_create(device, weights, variant, &long_one,
+                                            &plan, &error),
+                         CELLGATE_OK);
+        assert_int_equal(plan->stages[0].chunk, 8192);
+        table->plan_destroy(plan);
+    }
+    *unified = before;
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
+/* A device whose groups are long and flat. */
+static void test_flat_groups(void **state)
+{
+    size_t *second = &instance->found.devices[0].second;
+    const size_t before = *second;
+    cellgate_device *device;
+    cellgate_weights *weights;
+    cellgate_plan *plan = NULL;
+
+    (void)state;
+    lengths = NULL;
+    device = open_device();
+    weights = prepare(device);
+    assert_int_equal(
+        table->plan_create(device, weights, 0, &shape, &plan, &error),
+        CELLGATE_OK);
+    assert_int_equal(run(plan, first_y), CELLGATE_OK);
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    table->device_close(device);
+
+    kernels = "lanes";
+    *second = 1;
+    device = open_device();
+    assert_int_equal(device->side, 1);
+    assert_int_equal(device->slices, 1);
+    weights = prepare(device);
+    for (uint64_t variant = 2; ocl_variant_at(variant); variant++) {
+        assert_int_equal(
+            table->plan_create(device, weights, variant, &shape, &plan, &error),
+            CELLGATE_OK);
+        assert_int_equal(run(plan, y), CELLGATE_OK);
+        for (size_t i = 0; i < BATCH * STEPS * HIDDEN; i++)
+            assert_true(fabsf(y[i] - first_y[i]) <= 1e-5f);
+        table->plan_destroy(plan);
+    }
+    table->weights_free(weights);
+    table->device_close(device);
+    kernels = "auto";
+    *second = before;
+}
+
 /* ---- Nothing grows ----------------------------------------------------- */
 
 static long resident_kilobytes(void)
@@ -512,6 +779,12 @@ int main(void)
         cmocka_unit_test(test_too_much_memory),
         cmocka_unit_test(test_lost),
         cmocka_unit_test(test_build_log),
+        cmocka_unit_test(test_long_build_log),
+        cmocka_unit_test(test_compiling_holds_up_nobody),
+        cmocka_unit_test(test_state_after_failure),
+        cmocka_unit_test(test_last_only),
+        cmocka_unit_test(test_steps_of_a_launch),
+        cmocka_unit_test(test_flat_groups),
         cmocka_unit_test(test_a_thousand_plans),
     };
 
