@@ -186,6 +186,12 @@ static int given_state(const struct cellgate_plan *plan, uint32_t op)
                : 0;
 }
 
+/* Items of a group where each works alone. */
+static size_t lone_items(const struct cellgate_plan *plan)
+{
+    return plan->device->group < 32 ? plan->device->group : 32;
+}
+
 /* One launch of the whole-sequence kernel. */
 static cellgate_status enqueue_whole(struct cellgate_plan *plan, uint32_t index,
                                      const struct ocl_lstm_arguments *a,
@@ -264,14 +270,15 @@ static cellgate_status enqueue_step(struct cellgate_plan *plan, uint32_t index,
                                    stage->items,
                                slices, groups * (size_t)a->directions };
     const size_t local[3] = { stage->items, slices, 1 };
-    const size_t outputs[3] = { (size_t)a->output_blocks, (size_t)a->batch,
-                                (size_t)a->directions };
-    const size_t one[3] = { 1, 1, 1 };
+    const size_t lone[3] = { lone_items(plan), 1, 1 };
+    const size_t outputs[3] = { divide_up(a->output_blocks, (int64_t)lone[0]) *
+                                    lone[0],
+                                (size_t)a->batch, (size_t)a->directions };
     cellgate_status status =
         LAUNCH(plan, stage->main, arguments, global, local, error);
 
     if (status == CELLGATE_OK && lstm->projects)
-        status = LAUNCH(plan, stage->project, projecting, outputs, one, error);
+        status = LAUNCH(plan, stage->project, projecting, outputs, lone, error);
     return status;
 }
 
@@ -307,9 +314,10 @@ static cellgate_status enqueue_last(struct cellgate_plan *plan, uint32_t index,
         OCL_MEMORY(last->buffer),
         OCL_MEMORY(plan->lengths),
     };
-    const size_t global[3] = { (size_t)a->output, (size_t)a->batch,
-                               (size_t)a->directions };
-    const size_t local[3] = { 1, 1, 1 };
+    const size_t local[3] = { lone_items(plan), 1, 1 };
+    const size_t global[3] = { divide_up(a->output, (int64_t)local[0]) *
+                                   local[0],
+                               (size_t)a->batch, (size_t)a->directions };
 
     a->parity = (int)(plan->run->steps & 1);
     return LAUNCH(plan, plan->stages[index].last, arguments, global, local,

@@ -419,6 +419,8 @@ kernel void lstm_project(const struct ocl_lstm_arguments a,
     float values[V];
     real sum = REAL(0.0f);
 
+    if (block >= a.output_blocks)
+        return;
     if (step >= length) {
         for (int u = 0; u < outputs; u++)
             h_to[block * V + u] = h_from[block * V + u];
@@ -446,6 +448,8 @@ kernel void lstm_last(const struct ocl_lstm_arguments a,
     const int direction = get_global_id(2);
     const size_t half_size = (size_t)a.directions * a.batch * a.output;
 
+    if (k >= a.output)
+        return;
     last[(size_t)b * a.last + direction * a.output + k] =
         lengths[b] > 0 ? h[a.parity * half_size +
                            ((size_t)direction * a.batch + b) * a.output + k]

@@ -241,6 +241,42 @@ static cellgate_status compute(struct cellgate_plan *plan,
     return status;
 }
 
+/* Reads what is on the device for certain, a number of the weights. */
+static bool answers(const struct cellgate_plan *plan)
+{
+    const struct ocl_stage *first = &plan->weights->stages[0];
+    const struct ocl_buffer *buffer =
+        first->kind == OCL_STAGE_LSTM    ? &first->lstm.kernel
+        : first->kind == OCL_STAGE_DENSE ? &first->dense.kernel
+                                         : &plan->weights->table;
+    float number;
+
+    return !buffer->memory ||
+           plan->device->cl->EnqueueReadBuffer(
+               plan->queue, buffer->memory, CL_TRUE, 0, sizeof number, &number,
+               0, NULL, NULL) == CL_SUCCESS;
+}
+
+/*
+ * Drivers say CL_OUT_OF_RESOURCES of too little memory, and NVIDIA's of a
+ * kernel that was ended too: from then on its context answers nothing else.
+ */
+static cellgate_status find_lost(struct cellgate_plan *plan,
+                                 cellgate_status status, cellgate_error *error)
+{
+    if (status != CELLGATE_DEVICE_MEMORY ||
+        error->vendor_code != CL_OUT_OF_RESOURCES || answers(plan))
+        return status;
+    atomic_store(&plan->device->lost, true);
+    status = cellgate_fail(error, CELLGATE_DEVICE_LOST,
+                           "%s answers CL_OUT_OF_RESOURCES (%d) to a run, and "
+                           "nothing since: it is lost, and needs a new process",
+                           plan->device->found->description.name,
+                           CL_OUT_OF_RESOURCES);
+    error->vendor_code = CL_OUT_OF_RESOURCES;
+    return status;
+}
+
 cellgate_status ocl_run(cellgate_plan *plan, const cellgate_segment_run *run,
                         cellgate_error *error)
 {
@@ -260,7 +296,7 @@ cellgate_status ocl_run(cellgate_plan *plan, const cellgate_segment_run *run,
     plan->rows_only = !plan->weights->has_lstm && !known.y.data;
     status = compute(plan, error);
     plan->run = NULL;
-    return status;
+    return find_lost(plan, status, error);
 }
 
 cellgate_status ocl_breakdown(cellgate_plan *plan, cellgate_breakdown *out,

@@ -386,6 +386,49 @@ static void test_lost(void **state)
     table->device_close(device);
 }
 
+static CL_API_ENTRY cl_int CL_API_CALL failing_finish(cl_command_queue queue)
+{
+    (void)driver.Finish(queue);
+    return CL_OUT_OF_RESOURCES;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL
+failing_read(cl_command_queue queue, cl_mem from, cl_bool blocking, size_t at,
+             size_t size, void *to, cl_uint count, const cl_event *events,
+             cl_event *event)
+{
+    if (blocking)
+        return CL_OUT_OF_RESOURCES;
+    return driver.EnqueueReadBuffer(queue, from, blocking, at, size, to, count,
+                                    events, event);
+}
+
+/* The same code, of a run that was too large and of a context that is dead. */
+static void test_out_of_resources(void **state)
+{
+    cellgate_device *device = open_device();
+    cellgate_weights *weights = prepare(device);
+    cellgate_plan *plan = NULL;
+
+    (void)state;
+    assert_int_equal(
+        table->plan_create(device, weights, 0, &shape, &plan, &error),
+        CELLGATE_OK);
+    instance->api.Finish = failing_finish;
+    assert_int_equal(run(plan, y), CELLGATE_DEVICE_MEMORY);
+    instance->api = driver;
+    assert_int_equal(run(plan, y), CELLGATE_OK);
+    instance->api.Finish = failing_finish;
+    instance->api.EnqueueReadBuffer = failing_read;
+    assert_int_equal(run(plan, y), CELLGATE_DEVICE_LOST);
+    instance->api = driver;
+    assert_int_equal(error.vendor_code, CL_OUT_OF_RESOURCES);
+    assert_int_equal(run(plan, y), CELLGATE_DEVICE_LOST);
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
 /* The compiler's own words are in the error. */
 static void test_build_log(void **state)
 {
@@ -778,6 +821,7 @@ int main(void)
         cmocka_unit_test(test_little_memory),
         cmocka_unit_test(test_too_much_memory),
         cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_out_of_resources),
         cmocka_unit_test(test_build_log),
         cmocka_unit_test(test_long_build_log),
         cmocka_unit_test(test_compiling_holds_up_nobody),
