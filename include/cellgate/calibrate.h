@@ -53,11 +53,11 @@ typedef struct cellgate_calibration_result {
  * timed. One that fails is left out for this time, one that has no memory for a
  * shape at that shape and larger ones; the log says so. The regime is that of
  * the configuration; with [scheduler] regime = auto both are measured, each in
- * half of the time, and cells_measured, samples and the like are of both. Either
- * argument after the session may be NULL. Requests of this and of other sessions
- * may go on meanwhile, but what is measured beside them is too long: better
- * nothing else uses the devices. IO: the store cannot be written; what was
- * measured holds for this process.
+ * half of the time, and cells, cells_measured, samples and the like are of
+ * both. Either argument after the session may be NULL. Requests of this and of
+ * other sessions may go on meanwhile, but what is measured beside them is too
+ * long: better nothing else uses the devices. IO: the store cannot be written;
+ * what was measured holds for this process.
  */
 CELLGATE_API cellgate_status cellgate_calibrate(
     cellgate_session *session, const cellgate_calibration *options,

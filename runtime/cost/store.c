@@ -8,6 +8,10 @@
 
 #include "runtime/cost/store_file.h"
 
+/* What no run takes, and no samples are apart: 30 years, and e to the 1000. */
+#define SECONDS_MOST 1e9
+#define ERROR_MOST 1e3
+
 const char *const cg_candidate_fields[CG_CANDIDATE_FIELDS] = {
     "plugin", "build", "identity", "settings", "variant", "numeric", "host"
 };
@@ -150,17 +154,27 @@ static bool add(list *of, const cg_cost_point *point)
     return true;
 }
 
+bool cg_cost_store_sane_seconds(double seconds)
+{
+    return seconds > 0 && seconds <= SECONDS_MOST;
+}
+
+bool cg_cost_store_sane_shape(int64_t batch, int64_t steps)
+{
+    return batch >= 1 && batch <= INT32_MAX && steps >= 0 && steps <= INT32_MAX;
+}
+
 bool cg_cost_store_sane(const cg_cost_point *point)
 {
     const cg_summary *summary = &point->summary;
 
-    return point->shape.batch >= 1 && point->shape.steps >= 0 &&
+    return cg_cost_store_sane_shape(point->shape.batch, point->shape.steps) &&
            point->shape.fill >= 0 && point->shape.fill <= 1 &&
-           isfinite(summary->median) && summary->median > 0 &&
-           summary->low > 0 && summary->low <= summary->median &&
-           summary->median <= summary->high && isfinite(summary->high) &&
-           isfinite(summary->error) && summary->error >= 0 &&
-           summary->count >= 1;
+           cg_cost_store_sane_seconds(summary->low) &&
+           summary->low <= summary->median &&
+           summary->median <= summary->high &&
+           cg_cost_store_sane_seconds(summary->high) && summary->error >= 0 &&
+           summary->error <= ERROR_MOST && summary->count >= 1;
 }
 
 /* False: nothing that was ever put looks like that row. */
@@ -316,32 +330,23 @@ cellgate_status cg_cost_store_verdict(cg_cost_store *store,
     return status;
 }
 
-/* Whether a statement with one parameter has a row; it is finished. */
-static cellgate_status ask(sqlite3 *file, sqlite3_stmt *row, bool bound,
-                           const char *doing, bool *found,
-                           cellgate_error *error)
-{
-    const int step = bound ? sqlite3_step(row) : SQLITE_ERROR;
-
-    sqlite3_finalize(row);
-    *found = step == SQLITE_ROW;
-    return step == SQLITE_ROW || step == SQLITE_DONE
-               ? CELLGATE_OK
-               : cg_cost_store_fail(file, doing, error);
-}
-
 static cellgate_status ask_known(sqlite3 *file, const char *identity,
                                  bool *known, cellgate_error *error)
 {
     sqlite3_stmt *row = NULL;
-    const bool bound =
-        sqlite3_prepare_v2(file,
+    int step = SQLITE_ERROR;
+
+    if (sqlite3_prepare_v2(file,
                            "SELECT 1 FROM candidate c JOIN cost ON "
                            "cost.candidate = c.id WHERE identity = ?1 LIMIT 1",
                            -1, &row, NULL) == SQLITE_OK &&
-        sqlite3_bind_text(row, 1, identity, -1, SQLITE_STATIC) == SQLITE_OK;
-
-    return ask(file, row, bound, "looking for a device", known, error);
+        sqlite3_bind_text(row, 1, identity, -1, SQLITE_STATIC) == SQLITE_OK)
+        step = sqlite3_step(row);
+    sqlite3_finalize(row);
+    *known = step == SQLITE_ROW;
+    return step == SQLITE_ROW || step == SQLITE_DONE
+               ? CELLGATE_OK
+               : cg_cost_store_fail(file, "looking for a device", error);
 }
 
 cellgate_status cg_cost_store_knows(cg_cost_store *store, const char *identity,
@@ -354,30 +359,5 @@ cellgate_status cg_cost_store_knows(cg_cost_store *store, const char *identity,
         status = ask_known(store->site, identity, &found, error);
     if (status == CELLGATE_OK)
         *known = found;
-    return status;
-}
-
-static cellgate_status ask_regime(sqlite3 *file, cg_regime regime, bool *has,
-                                  cellgate_error *error)
-{
-    sqlite3_stmt *row = NULL;
-    const bool bound =
-        sqlite3_prepare_v2(file, "SELECT 1 FROM cost WHERE regime = ?1 LIMIT 1",
-                           -1, &row, NULL) == SQLITE_OK &&
-        sqlite3_bind_int(row, 1, (int)regime) == SQLITE_OK;
-
-    return ask(file, row, bound, "looking for a regime", has, error);
-}
-
-cellgate_status cg_cost_store_has(cg_cost_store *store, cg_regime regime,
-                                  bool *has, cellgate_error *error)
-{
-    bool found = false;
-    cellgate_status status = ask_regime(store->user, regime, &found, error);
-
-    if (status == CELLGATE_OK && !found && store->site != NULL)
-        status = ask_regime(store->site, regime, &found, error);
-    if (status == CELLGATE_OK)
-        *has = found;
     return status;
 }

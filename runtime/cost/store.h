@@ -167,10 +167,6 @@ cellgate_status cg_cost_store_structures(cg_cost_store *store,
 cellgate_status cg_cost_store_knows(cg_cost_store *store, const char *identity,
                                     bool *known, cellgate_error *error);
 
-/* Whether anything was measured in that regime. */
-cellgate_status cg_cost_store_has(cg_cost_store *store, cg_regime regime,
-                                  bool *has, cellgate_error *error);
-
 /* ---- store_text.c: for a fleet ------------------------------------------ */
 
 /*

@@ -2,7 +2,6 @@
 /* What a store keeps beside costs: what is done once, and where memory ends. */
 #include "config.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -35,7 +34,7 @@ static cellgate_status read_once(sqlite3 *file,
     if (step == SQLITE_ROW) {
         const double seconds = sqlite3_column_double(row, 0);
 
-        if (isfinite(seconds) && seconds > 0)
+        if (cg_cost_store_sane_seconds(seconds))
             *once = (cg_cost_once){ seconds, sqlite3_column_int64(row, 1) };
     }
     sqlite3_finalize(row);

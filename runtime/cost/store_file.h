@@ -75,8 +75,11 @@ const char *cg_cost_store_text(sqlite3_stmt *row, int column);
 bool cg_cost_store_finish(sqlite3_stmt *statement);
 /* Thousandths: what is compared is a whole number. */
 int64_t cg_cost_store_fill(double fill);
-/* Whether a point is one that may be put, or was. */
+/* Whether a point is one that may be put, or was; likewise seconds and a shape.
+   What is beyond was never measured. */
 bool cg_cost_store_sane(const cg_cost_point *point);
+bool cg_cost_store_sane_seconds(double seconds);
+bool cg_cost_store_sane_shape(int64_t batch, int64_t steps);
 
 /* ---- store_write.c: within a transaction -------------------------------- */
 

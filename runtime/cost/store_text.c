@@ -159,8 +159,8 @@ static bool read_limit(char *const fields[FIELDS], cg_cost_point *point)
 {
     return whole(fields[10], &point->shape.batch) &&
            whole(fields[11], &point->shape.steps) &&
-           whole(fields[18], &point->at) && point->shape.batch >= 1 &&
-           point->shape.steps >= 0 && point->at >= 0;
+           whole(fields[18], &point->at) && point->at >= 0 &&
+           cg_cost_store_sane_shape(point->shape.batch, point->shape.steps);
 }
 
 static bool read_numbers(char *const fields[FIELDS], cg_cost_point *point)
@@ -217,28 +217,37 @@ static bool read_row(char *line, row *to)
                                : read_numbers(fields, &to->point);
 }
 
-/* How many samples the file has at that shape already. */
-static int64_t known_samples(sqlite3 *file, const row *of)
-{
-    sqlite3_stmt *find = cg_cost_store_prepare(
-        file,
-        "SELECT count FROM cost JOIN candidate c ON c.id = cost.candidate "
-        "JOIN structure s ON s.id = cost.structure WHERE " CG_CANDIDATE_IS
-        " AND s.text = ?8 AND regime = ?9 AND batch = ?10 AND steps = ?11 "
-        "AND fill = ?12",
-        &of->candidate, of->structure);
-    int64_t count = 0;
+#define KNOWN(what, table)                                                     \
+    "SELECT " what " FROM " table " f JOIN candidate c ON "                    \
+    "c.id = f.candidate JOIN structure s ON s.id = f.structure "               \
+    "WHERE " CG_CANDIDATE_IS " AND s.text = ?8"
 
-    if (find != NULL &&
-        sqlite3_bind_int(find, 9, (int)of->regime) == SQLITE_OK &&
-        sqlite3_bind_int64(find, 10, of->point.shape.batch) == SQLITE_OK &&
-        sqlite3_bind_int64(find, 11, of->point.shape.steps) == SQLITE_OK &&
-        sqlite3_bind_int64(
-            find, 12, cg_cost_store_fill(of->point.shape.fill)) == SQLITE_OK &&
-        sqlite3_step(find) == SQLITE_ROW)
-        count = sqlite3_column_int64(find, 0);
+static const char *const select_known[] = {
+    [A_COST] = KNOWN("count", "cost") " AND batch = ?9 AND steps = ?10 AND "
+                                      "regime = ?11 AND fill = ?12",
+    [DONE_ONCE] = KNOWN("f.at", "once"),
+    [A_LIMIT] = KNOWN("f.at", "limits") " AND batch = ?9 AND steps = ?10",
+};
+
+/* Of what the file has for that already: of a cost how many samples, else when
+   it was. 0: nothing. */
+static int64_t known_by(sqlite3 *file, const row *of)
+{
+    const int64_t keys[] = { of->point.shape.batch, of->point.shape.steps,
+                             (int64_t)of->regime,
+                             cg_cost_store_fill(of->point.shape.fill) };
+    sqlite3_stmt *find = cg_cost_store_prepare(file, select_known[of->kind],
+                                               &of->candidate, of->structure);
+    const int last = find != NULL ? sqlite3_bind_parameter_count(find) : 0;
+    bool bound = find != NULL;
+    int64_t by = 0;
+
+    for (int at = 9; bound && at <= last; at++)
+        bound = sqlite3_bind_int64(find, at, keys[at - 9]) == SQLITE_OK;
+    if (bound && sqlite3_step(find) == SQLITE_ROW)
+        by = sqlite3_column_int64(find, 0);
     sqlite3_finalize(find);
-    return count;
+    return by;
 }
 
 static bool put_row(sqlite3 *file, const row *of)
@@ -259,7 +268,10 @@ static bool put_row(sqlite3 *file, const row *of)
 
 static bool take_row(sqlite3 *file, const row *of)
 {
-    if (of->kind == A_COST && known_samples(file, of) > of->point.summary.count)
+    const int64_t by =
+        of->kind == A_COST ? of->point.summary.count : of->point.at;
+
+    if (known_by(file, of) > by)
         return true;
     return cg_cost_store_name_both(file, &of->candidate, of->structure) &&
            put_row(file, of);
@@ -274,7 +286,7 @@ static cellgate_status take_rows(sqlite3 *file, FILE *stream, const char *name,
     char *line = NULL;
 
     while (status == CELLGATE_OK && getline(&line, &room, stream) >= 0) {
-        row read;
+        row read = { .kind = A_COST };
 
         number++;
         if (line[0] == '#' || line[strspn(line, "\r\n")] == '\0')

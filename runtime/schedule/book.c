@@ -214,26 +214,15 @@ bool cg_cost_book_knows(cg_cost_book *book, const char *identity)
     return known;
 }
 
-/* What was put and could not be kept is in a page alone. */
-static bool page_has(const cg_cost_book *book, cg_regime regime)
+bool cg_cost_book_has(cg_cost_book *book, const cg_cost_candidate *candidate,
+                      const char *structure, cg_regime regime)
 {
-    for (size_t slot = 0; slot < CG_BOOK_SLOTS; slot++)
-        for (const cg_page *at = book->slots[slot]; at != NULL; at = at->next)
-            if (at->sides[regime].count > 0)
-                return true;
-    return false;
-}
-
-bool cg_cost_book_has(cg_cost_book *book, cg_regime regime)
-{
-    cellgate_error why = CELLGATE_ERROR_INIT;
+    const cg_page *page;
     bool has;
 
     pthread_mutex_lock(&book->mutex);
-    has = page_has(book, regime);
-    if (!has && cg_book_may_read(book) &&
-        cg_cost_store_has(book->store, regime, &has, &why) != CELLGATE_OK)
-        cg_book_cannot_be_read(book, &why);
+    page = cg_book_open_page(book, candidate, structure);
+    has = page != NULL && page->sides[regime].count > 0;
     pthread_mutex_unlock(&book->mutex);
     return has;
 }

@@ -84,9 +84,10 @@ cellgate_status cg_cost_book_points(cg_cost_book *book,
    the store cannot be read. */
 bool cg_cost_book_knows(cg_cost_book *book, const char *identity);
 
-/* Whether anything was measured in that regime, of whatever; false also where
-   the store cannot be read. */
-bool cg_cost_book_has(cg_cost_book *book, cg_regime regime);
+/* Whether anything was measured of a candidate and structure in that regime;
+   false also where the store cannot be read. */
+bool cg_cost_book_has(cg_cost_book *book, const cg_cost_candidate *candidate,
+                      const char *structure, cg_regime regime);
 
 /* What was decided may not hold, for another reason than what is known. */
 void cg_cost_book_decide_anew(cg_cost_book *book);

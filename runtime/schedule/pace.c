@@ -54,11 +54,12 @@ static bool judge(cg_pace *pace, double gap)
 
 bool cg_pace_begin(cg_pace *pace)
 {
-    const double ended =
-        atomic_load_explicit(&pace->ended, memory_order_relaxed);
+    double ended;
 
     if (atomic_fetch_add(&pace->running, 1) > 0)
         return judge(pace, 0);
+    /* Not before: one that has run since may have ended later. */
+    ended = atomic_load_explicit(&pace->ended, memory_order_relaxed);
     return ended >= 0 && judge(pace, cg_now(pace->clock) - ended);
 }
 

@@ -145,6 +145,7 @@ measure_both(cellgate_session *session, const cellgate_calibration *options,
         return status;
     status =
         measure_regime(session, CG_SPACED, &half, list, &second, unkept, error);
+    result->cells += second.cells;
     result->cells_measured += second.cells_measured;
     result->cells_left_out += second.cells_left_out;
     result->samples += second.samples;

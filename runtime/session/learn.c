@@ -58,6 +58,12 @@ static void remember(cellgate_session *session, const cg_segment *segment,
     pthread_mutex_unlock(&lessons->mutex);
 }
 
+/* Requests may come spaced where costs were measured back to back alone. */
+static bool of_another_regime(const cellgate_session *session, cg_regime costs)
+{
+    return session->watches_pace && cg_pace_regime(&session->pace) != costs;
+}
+
 void cg_session_correct(cellgate_session *session, const cg_segment *segment,
                         const cg_cost_shape *shape, const cg_summary *seen)
 {
@@ -70,6 +76,8 @@ void cg_session_correct(cellgate_session *session, const cg_segment *segment,
     cellgate_status status = cg_segment_candidate(segment, &candidate, &error);
 
     cg_route_settings(session, &regime, &policy);
+    if (of_another_regime(session, regime))
+        return;
     if (status == CELLGATE_OK)
         status =
             cg_cost_book_predict(session->book, &candidate, segment->structure,

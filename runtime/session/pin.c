@@ -238,7 +238,7 @@ static void decide(weighing *all, const cg_pin *before, cg_pin *pin)
     if (decision.chosen == CG_NO_OPTION)
         return;
     pin->route = all->costing->route;
-    pin->route.requests = (float)all->costing->policy.expected_requests;
+    pin->route.requests = all->costing->policy.expected_requests;
     pin->since =
         decision.chosen == pinned ? before->since : (uint32_t)time(NULL);
     if (decision.because == CG_BECAUSE_KEPT)

@@ -96,6 +96,16 @@ cellgate_status cg_segment_pool_get(cg_segment_pool *pool,
     return status;
 }
 
+const cg_segment *cg_segment_pool_at(cg_segment_pool *pool, size_t index)
+{
+    const cg_segment *segment;
+
+    pthread_mutex_lock(&pool->mutex);
+    segment = index < pool->count ? pool->segments[index] : NULL;
+    pthread_mutex_unlock(&pool->mutex);
+    return segment;
+}
+
 /* ---- Weights ------------------------------------------------------------ */
 
 static const cg_segment *with_weights(const cg_segment_pool *pool,

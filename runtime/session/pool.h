@@ -44,6 +44,8 @@ cellgate_status cg_segment_pool_get(cg_segment_pool *pool,
                                     const cellgate_variant *wanted,
                                     const char *name, cg_segment **segment,
                                     cellgate_error *error);
+/* One that was made, or NULL after the last. Any thread. */
+const cg_segment *cg_segment_pool_at(cg_segment_pool *pool, size_t index);
 /* Lays out the weights, once; the slow part. Any thread; others wait.
    DEVICE_LOST: the engine is retired. */
 cellgate_status cg_segment_pool_prepare(cg_segment_pool *pool,

@@ -16,16 +16,36 @@ struct cg_router {
     cg_policy policy;
 };
 
+/* Whether any part of the model was measured spaced, on any candidate. */
+static bool measured_spaced(cellgate_session *session)
+{
+    const cg_segment *segment;
+    bool has = false;
+
+    for (size_t at = 0;
+         !has && (segment = cg_segment_pool_at(&session->pool, at)) != NULL;
+         at++) {
+        cellgate_error ignored = CELLGATE_ERROR_INIT;
+        cg_cost_candidate candidate;
+
+        has = cg_segment_candidate(segment, &candidate, &ignored) ==
+                  CELLGATE_OK &&
+              cg_cost_book_has(session->book, &candidate, segment->structure,
+                               CG_SPACED);
+    }
+    return has;
+}
+
 /* Costs of spaced runs are used only where there are any. */
-static cg_regime observed(const cellgate_session *session)
+static cg_regime observed(cellgate_session *session)
 {
     return cg_pace_regime(&session->pace) == CG_SPACED &&
-                   cg_cost_book_has(session->book, CG_SPACED)
+                   measured_spaced(session)
                ? CG_SPACED
                : CG_BACK_TO_BACK;
 }
 
-void cg_route_settings(const cellgate_session *session, cg_regime *regime,
+void cg_route_settings(cellgate_session *session, cg_regime *regime,
                        cg_policy *policy)
 {
     const cg_config *config = cg_device_table_config(session->table);
@@ -52,9 +72,9 @@ void cg_route_text(const cg_route *route, char *text, size_t size)
     if (route->once > 0) {
         used = strlen(text);
         snprintf(text + used, size - used,
-                 ", and %lld us once for %lld requests",
-                 (long long)((double)route->once * 1e6 + 0.5),
-                 (long long)((double)route->requests + 0.5));
+                 ", and %lld us once for %.15g request%s",
+                 (long long)((double)route->once * 1e6 + 0.5), route->requests,
+                 route->requests == 1 ? "" : "s");
     }
     used = strlen(text);
     if (rival == NULL || !(route->ahead > 0))
@@ -73,8 +93,8 @@ void cg_route_text(const cg_route *route, char *text, size_t size)
                  cg_device_name(rival->engine->device), rival->variant.name);
 }
 
-cellgate_status cg_router_create(const cellgate_session *session,
-                                 cg_router **router, cellgate_error *error)
+cellgate_status cg_router_create(cellgate_session *session, cg_router **router,
+                                 cellgate_error *error)
 {
     cg_router *new = calloc(1, sizeof *new);
 

@@ -19,12 +19,12 @@
 
 /* Why the best way, for reports. */
 typedef struct cg_route {
-    bool measured;  /* else the first usable device's */
-    bool kept;      /* it was pinned, and what is better is so by too little */
-    cg_cost cost;   /* predicted, of all segments together */
-    float once;     /* seconds that are to be spent once before, where these
-                       count: weights to be laid out */
-    float requests; /* that they are spread over */
+    bool measured;   /* else the first usable device's */
+    bool kept;       /* it was pinned, and what is better is so by too little */
+    cg_cost cost;    /* predicted, of all segments together */
+    float once;      /* seconds that are to be spent once before, where these
+                        count: weights to be laid out */
+    double requests; /* that they are spread over */
     float needed;   /* of one that is kept: so many times faster another must be
                        predicted to be */
     bool by_margin; /* that is the margin; else the noise */
@@ -71,7 +71,7 @@ struct cg_call;
 
 typedef struct cg_router cg_router;
 
-cellgate_status cg_router_create(const struct cellgate_session *session,
+cellgate_status cg_router_create(struct cellgate_session *session,
                                  cg_router **router, cellgate_error *error);
 /* Destroys its placements; whether all of them could be freed, as
    cg_placement_destroy(). */
@@ -81,9 +81,11 @@ bool cg_router_destroy(cg_router *router);
    allowed. */
 void cg_router_retire(cg_router *router, const cg_engine *engine);
 
-/* The regime and the policy that the configuration asks for. */
-void cg_route_settings(const struct cellgate_session *session,
-                       cg_regime *regime, cg_policy *policy);
+/* The regime and the policy that the configuration asks for; where it is `auto`
+   the regime in which requests come, if any part of the model was measured in
+   it. */
+void cg_route_settings(struct cellgate_session *session, cg_regime *regime,
+                       cg_policy *policy);
 
 /* "measured: 92 us predicted (interpolated, 31 samples), 1.8 times ahead of cpu
    t1"; of a route that is measured. */

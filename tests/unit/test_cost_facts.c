@@ -157,6 +157,43 @@ static void they_go_to_other_machines(void **state)
     cg_cost_store_close(to);
 }
 
+#define TITLE "# cellgate calibration 2: and so on\n"
+#define OPENING(seconds, at)                                                   \
+    "cpu\tfast 1.0\tb1\tid\t\t\t\tx86\t\tonce\t1\t0\t1000\t" seconds           \
+    "\t" seconds "\t" seconds "\t0\t1\t" at "\n"
+#define LIMIT(at)                                                              \
+    "cpu\tfast 1.0\tb1\tid\t\t\t\tx86\t\tno-memory\t8\t0\t1000\t0\t0\t0"       \
+    "\t0\t0\t" at "\n"
+
+/* A store over a site's has both in its export: the user's is the later one. */
+static void the_later_one_stays(void **state)
+{
+    cg_cost_store *store = store_rig_open(NULL, NULL);
+    cg_cost_limit *limits;
+    size_t rows, count;
+
+    (void)state;
+    assert_int_equal(
+        store_rig_import(store,
+                         TITLE OPENING("0.5", "1700000002") LIMIT("1700000002")
+                             OPENING("7", "1700000001") LIMIT("1700000001"),
+                         &rows, NULL),
+        CELLGATE_OK);
+    assert_true(seconds_of(store, &opening, CG_OPENING) == 0.5);
+    assert_int_equal(cg_cost_store_limits(store, &opening, CG_OPENING, &limits,
+                                          &count, NULL),
+                     CELLGATE_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(limits[0].at, 1700000002);
+    free(limits);
+    assert_int_equal(store_rig_import(store,
+                                      TITLE OPENING("0.25", "1700000003"),
+                                      &rows, NULL),
+                     CELLGATE_OK);
+    assert_true(seconds_of(store, &opening, CG_OPENING) == 0.25);
+    cg_cost_store_close(store);
+}
+
 /* A file as the first layout had it. */
 static const char *make_first_layout(const char *name)
 {
@@ -242,7 +279,7 @@ static void nonsense_was_never_measured(void **state)
     assert_int_equal(
         sqlite3_exec(file,
                      "UPDATE once SET seconds = CASE WHEN candidate = (SELECT "
-                     "min(candidate) FROM once) THEN -1 ELSE 9e999 END;"
+                     "min(candidate) FROM once) THEN -1 ELSE 1e300 END;"
                      "UPDATE limits SET batch = 0",
                      NULL, NULL, NULL),
         SQLITE_OK);
@@ -260,6 +297,7 @@ int main(void)
         cmocka_unit_test(what_is_done_once_is_kept),
         cmocka_unit_test(limits_of_memory_are_kept),
         cmocka_unit_test(they_go_to_other_machines),
+        cmocka_unit_test(the_later_one_stays),
         cmocka_unit_test(the_first_layout_is_brought_up),
         cmocka_unit_test(the_first_layout_is_read_as_it_is),
         cmocka_unit_test(nonsense_was_never_measured),

@@ -240,6 +240,15 @@ static void import_is_all_or_none(void **state)
         TITLE GOOD
         "cpu\tp\tb\ti\ts\tv\tf32\th\tlstm\tspaced\t1\t1\t1000\t1e-5\t1e-5\t"
         "1e-5\t0\t9\t-5\n",
+        TITLE GOOD
+        "cpu\tp\tb\ti\ts\tv\tf32\th\tlstm\tspaced\t1\t1\t1000\t1e-5\t1e-5\t"
+        "1e300\t0\t9\t1700000000\n",
+        TITLE GOOD
+        "cpu\tp\tb\ti\ts\tv\tf32\th\tlstm\tspaced\t1\t1\t1000\t1e-5\t1e-5\t"
+        "1e-5\t1e300\t9\t1700000000\n",
+        TITLE GOOD
+        "cpu\tp\tb\ti\ts\tv\tf32\th\tlstm\tspaced\t4294967296\t1\t1000\t1e-5"
+        "\t1e-5\t1e-5\t0\t9\t1700000000\n",
     };
     cg_cost_store *store = store_rig_open(NULL, NULL);
     size_t rows = 77;

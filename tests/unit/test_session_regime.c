@@ -9,13 +9,16 @@
 #include <string.h>
 
 #include "tests/unit/cost_rig.h"
+#include "tests/unit/scratch_folder.h"
 
-static const char config[] = "[cellgate]\nunlisted = no\n"
-                             "[scheduler]\nsplit = no\nlearn = no\n"
-                             "regime = auto\n"
-                             "[calibration]\nstore = /dev/null/none\n"
-                             "[device cpu]\nplugin = openmp\nthreads = 1\n"
-                             "[device card]\nplugin = remote\nvariants = any\n";
+#define CONFIG(learn, store)                                                   \
+    "[cellgate]\nunlisted = no\n"                                              \
+    "[scheduler]\nsplit = no\nlearn = " learn "\nregime = auto\n"              \
+    "[calibration]\nstore = " store "\n"                                       \
+    "[device cpu]\nplugin = openmp\nthreads = 1\n"                             \
+    "[device card]\nplugin = remote\nvariants = any\n"
+
+static const char config[] = CONFIG("no", "/dev/null/none");
 
 static double time_now;
 
@@ -33,13 +36,18 @@ typedef struct set_up {
     cellgate_session *session;
 } set_up;
 
-static void begin(set_up *with)
+static void begin_as(set_up *with, const char *how)
 {
-    with->runtime = rig_runtime(config);
+    with->runtime = rig_runtime(how);
     with->model = cost_rig_model();
     with->session = rig_session(with->runtime, with->model, NULL, NULL);
     time_now = 100;
     with->session->pace.clock = &set_clock;
+}
+
+static void begin(set_up *with)
+{
+    begin_as(with, config);
 }
 
 static void end(set_up *with)
@@ -131,6 +139,52 @@ static void nothing_spaced_is_measured(void **state)
     end(&with);
 }
 
+/* What was measured spaced of other models says nothing of this one. */
+static void spaced_costs_of_another_model(void **state)
+{
+    const cg_cost_point point = { { 1, 5, 1 }, { 1e-4, 1e-4, 1e-4, 0, 31 }, 0 };
+    cg_cost_candidate candidate;
+    set_up with;
+
+    (void)state;
+    begin(&with);
+    put(&with, "cpu", "t1", CG_BACK_TO_BACK, 1e-2);
+    put(&with, "card", "any", CG_BACK_TO_BACK, 1e-3);
+    assert_int_equal(
+        cg_segment_candidate(cost_rig_segment(with.session, "cpu", "t1", 0, 2),
+                             &candidate, NULL),
+        CELLGATE_OK);
+    (void)cg_cost_book_put(with.session->book, &candidate,
+                           "lstm 8 8 d1 a1 a0 a0 o14", CG_SPACED, &point, NULL);
+    assert_string_equal(requests(&with, 3 * CG_PACE_VOTES, 0.02), "card");
+    assert_int_equal(cg_pace_regime(&with.session->pace), CG_SPACED);
+    end(&with);
+}
+
+/* What spaced requests take does not correct what was measured back to back,
+   which is all that there is. */
+static void the_other_regime_learns_nothing(void **state)
+{
+    cellgate_service service = { .struct_size = sizeof service };
+    set_up with;
+
+    (void)state;
+    begin_as(&with, CONFIG("yes", "/dev/null/none"));
+    put(&with, "card", "any", CG_BACK_TO_BACK, 10);
+    /* Now it is seen, by another clock than the one that runs are timed by. */
+    (void)requests(&with, CG_PACE_VOTES + 1, 0.02);
+    assert_int_equal(cg_pace_regime(&with.session->pace), CG_SPACED);
+    (void)requests(&with, 100, 0.02);
+    assert_int_equal(cellgate_session_service(with.session, &service),
+                     CELLGATE_OK);
+    assert_int_equal(service.learned, 0);
+    (void)requests(&with, 100, 0);
+    assert_int_equal(cellgate_session_service(with.session, &service),
+                     CELLGATE_OK);
+    assert_true(service.learned > 0);
+    end(&with);
+}
+
 static int32_t rising(void *context, double done)
 {
     double *last = context;
@@ -177,13 +231,41 @@ static void both_are_calibrated(void **state)
     end(&with);
 }
 
+/* The one shape counts once for each regime. */
+static void both_are_counted(void **state)
+{
+    const cellgate_calibration options = { .struct_size = sizeof options,
+                                           .seconds = 4,
+                                           .batch_most = 1,
+                                           .steps_least = 5,
+                                           .steps_most = 5 };
+    cellgate_calibration_result result = { .struct_size = sizeof result };
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    char how[4096];
+    set_up with;
+
+    (void)state;
+    snprintf(how, sizeof how, CONFIG("no", "%s"), scratch_absolute("both"));
+    begin_as(&with, how);
+    if (cellgate_calibrate(with.session, &options, &result, &error) !=
+        CELLGATE_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(result.cells, 2);
+    assert_int_equal(result.cells_measured, 2);
+    end(&with);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_gaps_decide),
         cmocka_unit_test(nothing_spaced_is_measured),
+        cmocka_unit_test(spaced_costs_of_another_model),
+        cmocka_unit_test(the_other_regime_learns_nothing),
         cmocka_unit_test(both_are_calibrated),
+        cmocka_unit_test(both_are_counted),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, scratch_folder_setup,
+                                  scratch_folder_teardown);
 }
