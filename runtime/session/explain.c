@@ -293,9 +293,9 @@ static cellgate_status tell_left_out(explaining *of, const cg_pin *pin,
         snprintf(
             why, sizeof why,
             "opening its device takes %lld us, and what is open answers "
-            "%lld requests in %lld us",
-            (long long)(line->info.opening * 1e6 + 0.5),
-            (long long)(requests + 0.5),
+            "%.15g request%s in %lld us",
+            (long long)(line->info.opening * 1e6 + 0.5), requests,
+            requests == 1 ? "" : "s",
             (long long)((double)pin->ways[0].seconds * requests * 1e6 + 0.5));
         status = cg_explanation_exclude(line, why, error);
     }

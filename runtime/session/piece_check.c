@@ -90,23 +90,18 @@ static cellgate_status look(cg_piece_survey *of, size_t at,
     return cg_piece_survey_settle(of, status, &cause, error);
 }
 
-/* Lays out its weights where it is not known how long that takes, or it was
-   done just now. What cannot be laid out will say so when it is measured. */
+/* Lays out its weights, to know how long that takes now: the time before may
+   have been that of a device that compiled first. What cannot be laid out will
+   say so when it is measured. */
 static cellgate_status prepare(cg_piece_survey *of, size_t at,
-                               const cg_cost_candidate *candidate,
                                cellgate_error *error)
 {
     cg_segment *segment = of->piece->segments[at];
-    cg_cost_once known = { 0, 0 };
     cellgate_error cause = CELLGATE_ERROR_INIT;
-    cellgate_status status = cg_cost_book_once(
-        of->session->book, candidate, segment->structure, &known, error);
+    cellgate_status status;
 
-    if (status != CELLGATE_OK)
-        return status;
-    if (known.seconds == 0 &&
-        cg_segment_pool_prepare(&of->session->pool, segment, &cause) !=
-            CELLGATE_OK)
+    if (cg_segment_pool_prepare(&of->session->pool, segment, &cause) !=
+        CELLGATE_OK)
         return CELLGATE_OK;
     status = cg_once_keep_preparing(of->session, segment, &cause);
     return cg_piece_survey_settle(of, status, &cause, error);
@@ -125,7 +120,6 @@ cellgate_status cg_piece_survey_check(cg_piece_survey *of, size_t at,
                                       segment->structure, &verdict, error);
     if (status == CELLGATE_OK && !(verdict.checked && verdict.right))
         status = look(of, at, &candidate, error);
-    return status == CELLGATE_OK && !of->excluded[at]
-               ? prepare(of, at, &candidate, error)
-               : status;
+    return status == CELLGATE_OK && !of->excluded[at] ? prepare(of, at, error)
+                                                      : status;
 }

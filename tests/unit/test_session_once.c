@@ -378,6 +378,40 @@ static void it_is_explained(void **state)
     end(&with);
 }
 
+/* Of requests any number above 0 may be expected. */
+static void any_number_is_told(void **state)
+{
+    static const struct {
+        double requests;
+        const char *reason;
+    } cases[] = { { 1e300, "20000 us once for 1e+300 requests" },
+                  { 1e9, "20000 us once for 1000000000 requests" },
+                  { 1, "20000 us once for 1 request," } };
+    static const known cheap = { 1, 1e-3, 1e-9, 2e-2 };
+    const known both = { 1e-2, 1e-3, 1, 2e-2 };
+    const char *config = config_of("numbers", "", "");
+    cellgate_decision decision;
+    cellgate_explanation *explanation;
+    set_up with;
+
+    (void)state;
+    learn(config, &cheap);
+    for (size_t at = 0; at < sizeof cases / sizeof cases[0]; at++) {
+        begin(&with, config, cases[at].requests);
+        expect(&with, "card", cases[at].reason);
+        end(&with);
+    }
+    config = config_of("half", "", "");
+    learn(config, &both);
+    begin(&with, config, 0.5);
+    explanation = ask(&with, 1, &decision);
+    assert_string_equal(line_of_card(explanation).excluded,
+                        "opening its device takes 1000000 us, and what is "
+                        "open answers 0.5 requests in 5000 us");
+    cellgate_explanation_destroy(explanation);
+    end(&with);
+}
+
 static cellgate_status explain_once(void *argument)
 {
     const cellgate_question question = { sizeof question, 1, 5, 0 };
@@ -464,6 +498,36 @@ static void calibrating_measures_it(void **state)
     card = line_of_card(explanation);
     assert_true(card.opening > 0 && card.opening < 60);
     assert_true(card.preparing > 0 && card.preparing < 60);
+    cellgate_explanation_destroy(explanation);
+    end(&with);
+}
+
+/* What a device takes that compiles for the first time does not count for
+   good. */
+static void calibrating_again_measures_it_anew(void **state)
+{
+    const char *config = config_of("anew", "", "");
+    cellgate_explanation *explanation;
+    cg_cost_candidate candidate;
+    cellgate_decision decision;
+    const cg_segment *segment;
+    set_up with;
+
+    (void)state;
+    begin(&with, config, 0);
+    calibrate(&with);
+    segment = cost_rig_segment(with.session, "card", "any", 0, 2);
+    assert_int_equal(cg_segment_candidate(segment, &candidate, NULL),
+                     CELLGATE_OK);
+    put_once(&with, &candidate, segment->structure, 500);
+    end(&with);
+    begin(&with, config, 0);
+    calibrate(&with);
+    end(&with);
+    begin(&with, config, 0);
+    explanation = ask(&with, 1, &decision);
+    assert_true(line_of_card(explanation).preparing > 0);
+    assert_true(line_of_card(explanation).preparing < 60);
     cellgate_explanation_destroy(explanation);
     end(&with);
 }
@@ -576,9 +640,11 @@ int main(void)
         cmocka_unit_test(laying_out_is_spread),
         cmocka_unit_test(what_is_laid_out_does_not_count),
         cmocka_unit_test(it_is_explained),
+        cmocka_unit_test(any_number_is_told),
         cmocka_unit_test(any_allocation_may_fail),
         cmocka_unit_test(numbers_that_are_none),
         cmocka_unit_test(calibrating_measures_it),
+        cmocka_unit_test(calibrating_again_measures_it_anew),
         cmocka_unit_test(limits_outlive_the_process),
         cmocka_unit_test(limits_divide_a_class),
         cmocka_unit_test(limits_are_of_a_fingerprint),
