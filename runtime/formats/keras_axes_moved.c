@@ -317,7 +317,7 @@ static cellgate_status tile(const cg_keras_call *call, int32_t axis,
 
 cellgate_status cg_keras_build_tile(cg_keras_call *call, cellgate_error *error)
 {
-    int64_t times[CELLGATE_MAX_RANK];
+    int64_t times[CELLGATE_MAX_RANK] = { 0 };
     size_t count = 0, last = 0;
     cg_keras_tensor x = { 0 };
     cellgate_status status = take_any(call, &x, error);

@@ -335,7 +335,7 @@ static cellgate_status give_part(cg_keras_call *call, int32_t x,
     const cg_shape *shape = cg_keras_shape(call, x);
     cg_node without = cg_keras_reshaping(part->axis);
     char suffix[32];
-    int32_t value;
+    int32_t value = CG_NO_VALUE;
     cellgate_status status = CELLGATE_OK;
 
     for (int32_t axis = part->axis + 1; axis < shape->rank; axis++)

@@ -7,7 +7,8 @@
 
 #define SLOTS 1024u /* a power of two */
 #define TRIES 8u    /* places where a class may lie */
-#define WORDS ((sizeof(cg_pin) + 7) / 8)
+#define WORDS (sizeof(cg_pin) / sizeof(uint64_t))
+_Static_assert(sizeof(cg_pin) % sizeof(uint64_t) == 0, "a pin is whole words");
 
 /*
  * A pinned class. Read without a lock: `version` is odd while the rest is
@@ -42,20 +43,22 @@ static slot *slot_at(cg_route_table *table, uint64_t key, uint32_t try)
 
 static void read_pin(slot *from, cg_pin *pin)
 {
-    uint64_t words[WORDS];
+    for (size_t at = 0; at < WORDS; at++) {
+        const uint64_t word =
+            atomic_load_explicit(&from->pin[at], memory_order_relaxed);
 
-    for (size_t at = 0; at < WORDS; at++)
-        words[at] = atomic_load_explicit(&from->pin[at], memory_order_relaxed);
-    memcpy(pin, words, sizeof *pin);
+        memcpy((char *)pin + at * sizeof word, &word, sizeof word);
+    }
 }
 
 static void write_pin(slot *to, const cg_pin *pin)
 {
-    uint64_t words[WORDS] = { 0 };
+    for (size_t at = 0; at < WORDS; at++) {
+        uint64_t word;
 
-    memcpy(words, pin, sizeof *pin);
-    for (size_t at = 0; at < WORDS; at++)
-        atomic_store_explicit(&to->pin[at], words[at], memory_order_relaxed);
+        memcpy(&word, (const char *)pin + at * sizeof word, sizeof word);
+        atomic_store_explicit(&to->pin[at], word, memory_order_relaxed);
+    }
 }
 
 bool cg_route_table_find(cg_route_table *table, uint64_t key,
