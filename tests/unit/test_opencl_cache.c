@@ -7,11 +7,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -280,6 +282,31 @@ static void test_same_at_once(void **state)
     ocl_cache_finish(&cache);
 }
 
+/* A disk that takes no more, for which a bound of a file's size stands: nothing
+   half-written is left. */
+static void test_full_disk(void **state)
+{
+    static char large[100000];
+    struct rlimit before, little;
+    struct ocl_cache cache;
+    char name[160];
+
+    (void)state;
+    open_cache(&cache, 1 << 20);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    little = before;
+    little.rlim_cur = 50000;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    ocl_cache_put(&cache, KEY, strlen(KEY), large, sizeof large);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(files(name, sizeof name), 0);
+    assert_kept(&cache, KEY, NULL);
+    put(&cache, KEY, "binary");
+    assert_kept(&cache, KEY, "binary");
+    ocl_cache_finish(&cache);
+}
+
 /* Binaries are code: nobody else may have written them. */
 static void test_private(void **state)
 {
@@ -335,6 +362,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_others_stay, setup, teardown),
         cmocka_unit_test_setup_teardown(test_many_files, setup, teardown),
         cmocka_unit_test_setup_teardown(test_same_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_full_disk, setup, teardown),
         cmocka_unit_test_setup_teardown(test_private, setup, teardown),
         cmocka_unit_test_setup_teardown(test_none, setup, teardown),
         cmocka_unit_test_setup_teardown(test_default_folder, setup, teardown),
