@@ -6,8 +6,8 @@
  * depends on. A file is written under another name and renamed, checked whole
  * when it is read, and ignored and removed when anything about it is wrong. The
  * folder belongs to this user alone, as what lies in it is executed. The files
- * that were not used for longest go when there is too much; files of other names
- * are left alone.
+ * that were not used for longest go when there is too much; files of other
+ * names are left alone.
  */
 #ifndef CELLGATE_OPENCL_CACHE_H
 #define CELLGATE_OPENCL_CACHE_H
