@@ -2,6 +2,7 @@
 /* Measuring a model on this machine, and what was measured as text. */
 #include "config.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +12,11 @@
 #include "cli/progress.h"
 #include "cli/stop.h"
 
+#define NOT_GIVEN (-DBL_MAX)
+
 typedef struct calibrate_options {
     char *device, *batch, *steps, *import, *export;
-    double seconds; /* below 0: not given */
+    double seconds; /* or NOT_GIVEN */
     int cells, diff;
 } calibrate_options;
 
@@ -214,7 +217,7 @@ static int calibrate(const cli_shared *shared, const calibrate_options *options,
 static int calibrate_main(const cli_command *command, int argc,
                           const char **argv)
 {
-    calibrate_options options = { .seconds = -1 };
+    calibrate_options options = { .seconds = NOT_GIVEN };
     struct poptOption table[] = {
         { "seconds", 's', POPT_ARG_DOUBLE, &options.seconds, 0,
           "time to spend at most (default 30)", "S" },
@@ -247,7 +250,7 @@ static int calibrate_main(const cli_command *command, int argc,
 
     if (!cli_parse(command, argc, argv, table, 1, &shared, &arguments))
         exit_code = arguments.exit_code;
-    else if ((options.seconds != -1 && !(options.seconds > 0)) ||
+    else if ((options.seconds != NOT_GIVEN && !(options.seconds > 0)) ||
              options.cells < 0)
         exit_code = cli_report(CLI_USAGE, "--seconds takes a time above 0, and "
                                           "--cells a number");

@@ -144,6 +144,7 @@ expect 4 cellgate calibrate "$model" --import "$work/bad.txt"
 says stderr "bad.txt"
 expect 4 cellgate calibrate "$model" --import "$work/none.txt"
 expect 2 cellgate calibrate "$model" --seconds 0
+expect 2 cellgate calibrate "$model" --seconds -1
 expect 2 cellgate calibrate "$model" --batch x
 expect 5 cellgate calibrate "$model" --device nobody
 
