@@ -139,11 +139,11 @@ static void expect_one(cg_node node, const char *part)
 
 static void features_may_be_moved_and_steps_may_not(void **state)
 {
-    cg_node node = { .kind = CG_SLICE, .as.slice = { 1, 3, 2 } };
+    cg_node node = { .kind = CG_SLICE, .as.slice = { .begin = 1, .end = 3, .axis = 2 } };
 
     (void)state;
     expect_one(node, NULL);
-    node.as.slice = (cg_slice){ 0, -1, 1 };
+    node.as.slice = (cg_slice){ .begin = 0, .end = -1, .axis = 1 };
     expect_one(node, "made_node: it takes some of the steps of 'steps'");
     node = (cg_node){ .kind = CG_PAD, .as.pad = { 1, 0, 2 } };
     expect_one(node, NULL);
