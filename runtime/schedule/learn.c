@@ -8,20 +8,29 @@
 
 #include "runtime/schedule/learn.h"
 
-#define WINDOWS 64u
+/* Windows of one group are all that a segment and shape may lie in; so many
+   take turns without one of them losing what it has. */
+#define GROUPS 16u
+#define GROUP_WINDOWS 8u
 /* 95% of a normal variable lies below this many standard deviations. */
 #define ONE_SIDED 1.645
 
 typedef struct window {
-    atomic_flag busy; /* of all below */
-    const void *of;
+    const void *of; /* NULL: nothing yet */
     cg_cost_shape shape;
+    uint64_t used; /* the group's clock then */
     uint32_t count;
     double seconds[CG_LEARN_WINDOW];
 } window;
 
+typedef struct group {
+    atomic_flag busy; /* of all below */
+    uint64_t clock;
+    window windows[GROUP_WINDOWS];
+} group;
+
 struct cg_learner {
-    window windows[WINDOWS];
+    group groups[GROUPS];
     pthread_mutex_t mutex; /* of `service` */
     cg_service service;
 };
@@ -32,8 +41,8 @@ cg_learner *cg_learner_create(void)
 
     if (made == NULL)
         return NULL;
-    for (size_t at = 0; at < WINDOWS; at++)
-        atomic_flag_clear(&made->windows[at].busy);
+    for (size_t at = 0; at < GROUPS; at++)
+        atomic_flag_clear(&made->groups[at].busy);
     pthread_mutex_init(&made->mutex, NULL);
     return made;
 }
@@ -48,14 +57,14 @@ void cg_learner_destroy(cg_learner *learner)
 
 /* ---- Windows ------------------------------------------------------------ */
 
-static window *window_of(cg_learner *learner, const void *of,
-                         const cg_cost_shape *shape)
+static group *group_of(cg_learner *learner, const void *of,
+                       const cg_cost_shape *shape)
 {
     uint64_t key = (uint64_t)(uintptr_t)of;
 
     key = (key ^ (uint64_t)shape->batch) * UINT64_C(0x9e3779b97f4a7c15);
     key = (key ^ (uint64_t)shape->steps) * UINT64_C(0x9e3779b97f4a7c15);
-    return &learner->windows[key >> 32 & (WINDOWS - 1)];
+    return &learner->groups[key >> 32 & (GROUPS - 1)];
 }
 
 static bool is_of(const window *at, const void *of, const cg_cost_shape *shape)
@@ -65,28 +74,43 @@ static bool is_of(const window *at, const void *of, const cg_cost_shape *shape)
            fabs(at->shape.fill - shape->fill) < 0.05;
 }
 
+/* Its window, or the one that was used longest ago, emptied. */
+static window *window_of(group *in, const void *of, const cg_cost_shape *shape)
+{
+    window *oldest = &in->windows[0];
+
+    for (size_t at = 0; at < GROUP_WINDOWS; at++) {
+        if (is_of(&in->windows[at], of, shape))
+            return &in->windows[at];
+        if (in->windows[at].used < oldest->used)
+            oldest = &in->windows[at];
+    }
+    oldest->of = of;
+    oldest->shape = *shape;
+    oldest->count = 0;
+    return oldest;
+}
+
 bool cg_learner_note(cg_learner *learner, const void *of,
                      const cg_cost_shape *shape, double seconds,
                      cg_summary *seen)
 {
-    window *at = window_of(learner, of, shape);
+    group *in = group_of(learner, of, shape);
+    window *at;
     bool full;
 
     if (!(seconds > 0) || !isfinite(seconds) ||
-        atomic_flag_test_and_set_explicit(&at->busy, memory_order_acquire))
+        atomic_flag_test_and_set_explicit(&in->busy, memory_order_acquire))
         return false;
-    if (!is_of(at, of, shape)) {
-        at->of = of;
-        at->shape = *shape;
-        at->count = 0;
-    }
+    at = window_of(in, of, shape);
+    at->used = ++in->clock;
     at->seconds[at->count++] = seconds;
     full = at->count == CG_LEARN_WINDOW;
     if (full) {
         cg_summarise(at->seconds, at->count, seen);
         at->count = 0;
     }
-    atomic_flag_clear_explicit(&at->busy, memory_order_release);
+    atomic_flag_clear_explicit(&in->busy, memory_order_release);
     return full;
 }
 

@@ -146,6 +146,27 @@ static void shadows_stay_within_their_share(void **state)
     cg_learner_destroy(learner);
 }
 
+/* Segments whose requests take turns: each learns, wherever they lie. */
+static void turns_do_not_starve(void **state)
+{
+    static const char segments[8];
+    cg_summary seen;
+
+    (void)state;
+    for (int64_t batch = 1; batch <= 200; batch++) {
+        cg_learner *learner = cg_learner_create();
+        const cg_cost_shape at_batch = { batch, 5, 1 };
+        int full = 0;
+
+        for (unsigned turn = 0; turn < CG_LEARN_WINDOW; turn++)
+            for (int at = 0; at < 8; at++)
+                full += cg_learner_note(learner, &segments[at], &at_batch, 1e-3,
+                                        &seen);
+        assert_int_equal(full, 8);
+        cg_learner_destroy(learner);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +177,7 @@ int main(void)
         cmocka_unit_test(drift_counts),
         cmocka_unit_test(regret_is_what_the_other_would_have_saved),
         cmocka_unit_test(shadows_stay_within_their_share),
+        cmocka_unit_test(turns_do_not_starve),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
