@@ -23,6 +23,41 @@ static bool share_a_resource(const cg_cut *a, const cg_cut *b)
     return a->engine_count == 0 || b->engine_count == 0;
 }
 
+/* Threads of the host that drive a cut's devices, those that compute on their
+   callers apart. */
+static uint32_t driving_threads(const cg_cut *cut)
+{
+    uint32_t count = 0;
+
+    for (size_t at = 0; at < cut->engine_count; at++)
+        count += cut->engines[at]->staged;
+    return count;
+}
+
+/* Whether a cut that computes on its callers leaves the other's devices the
+   threads that drive them: a team of as many threads as there are cores stands
+   still whenever one of them has to make room. */
+static bool leaves_threads(const cg_cut *cut, const cg_cut *other)
+{
+    const uint32_t more = driving_threads(other);
+
+    for (size_t at = 0; at < cut->partition.count; at++) {
+        const cg_segment *segment = cut->partition.parts[at].segment;
+
+        if (segment != NULL && !segment->engine->staged &&
+            segment->variant.threads + more >
+                cg_device_thread_budget(segment->engine->device))
+            return false;
+    }
+    return true;
+}
+
+static bool may_run_at_once(const cg_cut *a, const cg_cut *b)
+{
+    return !share_a_resource(a, b) && leaves_threads(a, b) &&
+           leaves_threads(b, a);
+}
+
 /* What a cut costs at the shapes of `costing`; infinite where that is not
    known, or borrowed: a guess is no reason to take a request apart. */
 static cellgate_status cost_of(const cg_costing *costing, const cg_cut *cut,
@@ -114,7 +149,7 @@ cellgate_status cg_split_decide(const cg_costing *costing, cg_pin *pin,
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "no memory to choose devices");
     for (uint32_t at = 1; status == CELLGATE_OK && at < pin->way_count; at++)
-        if (!share_a_resource(pin->ways[0].cut, pin->ways[at].cut))
+        if (may_run_at_once(pin->ways[0].cut, pin->ways[at].cut))
             status = try_way(costing, pin, at, batch, shapes, &best, error);
     free(shapes);
     if (status != CELLGATE_OK || best.other == 0)

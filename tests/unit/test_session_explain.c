@@ -205,7 +205,7 @@ static void a_split_is_told(void **state)
     set_up with;
 
     (void)state;
-    begin(&with, TWO_DEVICES, NULL);
+    begin(&with, "[scheduler]\nthreads = 2\n" TWO_DEVICES, NULL);
     cost_rig_set(with.session, "cpu", "t1", 0.03, 1.92);
     cost_rig_set(with.session, "card", "any", 0.01, 0.64);
     ask(&with, 64);

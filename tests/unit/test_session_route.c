@@ -21,6 +21,8 @@
     "[device card]\nplugin = remote\n"
 
 static const char two_devices[] = DEVICES;
+/* A thread for the CPU and one that drives the card, whatever machine it is. */
+static const char two_threads[] = "[scheduler]\nthreads = 2\n" DEVICES;
 /* Whether a split pays depends on what a hand-over to a thread takes here and
    now, which is measured: not a matter for the tests of anything else. */
 static const char unsplit[] = "[scheduler]\nsplit = no\n" DEVICES;
@@ -387,7 +389,7 @@ static void a_batch_is_split_where_that_ends_sooner(void **state)
     set_up with;
 
     (void)state;
-    begin(&with, two_devices, NULL);
+    begin(&with, two_threads, NULL);
     cost_rig_set(with.session, "cpu", "t1", 0.03, 1.92);
     cost_rig_set(with.session, "card", "any", 0.01, 0.64);
     expect(&with, 64, "", "75% of the rows on card and the rest on cpu, 48");
@@ -409,10 +411,24 @@ static void a_batch_is_not_split_for_nothing(void **state)
     set_up with;
 
     (void)state;
-    begin(&with, two_devices, NULL);
+    begin(&with, two_threads, NULL);
     cost_rig_set(with.session, "cpu", "t1", 0.5, 0.5);
     cost_rig_set(with.session, "card", "any", 0.5, 0.5);
     expect(&with, 64, "cpu", "measured: 500000 us predicted");
+    end(&with);
+}
+
+/* The CPU's variant takes the only thread that there is: nothing would drive
+   the card meanwhile. */
+static void a_batch_is_not_split_without_a_thread_for_each(void **state)
+{
+    set_up with;
+
+    (void)state;
+    begin(&with, "[scheduler]\nthreads = 1\n" DEVICES, NULL);
+    cost_rig_set(with.session, "cpu", "t1", 0.03, 1.92);
+    cost_rig_set(with.session, "card", "any", 0.01, 0.64);
+    expect(&with, 64, "card", "measured: 640000 us predicted");
     end(&with);
 }
 
@@ -427,7 +443,7 @@ static void lengths_go_with_their_rows(void **state)
     set_up with;
 
     (void)state;
-    begin(&with, two_devices, NULL);
+    begin(&with, two_threads, NULL);
     cost_rig_set(with.session, "cpu", "t1", 0.01, 0.64);
     cost_rig_set(with.session, "card", "any", 0.01, 0.64);
     host = rig_session(with.runtime, with.model, "host", NULL);
@@ -457,7 +473,8 @@ static void a_part_that_fails_is_not_lost(void **state)
 
     (void)state;
     snprintf(config, sizeof config,
-             "[scheduler]\nfallback = run\n%sfail_at = 1\n", two_devices);
+             "[scheduler]\nthreads = 2\nfallback = run\n%sfail_at = 1\n",
+             two_devices);
     begin(&with, config, NULL);
     cost_rig_set(with.session, "cpu", "t1", 0.01, 0.64);
     cost_rig_set(with.session, "card", "any", 0.01, 0.64);
@@ -727,6 +744,7 @@ int main(void)
         cmocka_unit_test(a_failing_device_is_followed_by_the_next_best),
         cmocka_unit_test(a_batch_is_split_where_that_ends_sooner),
         cmocka_unit_test(a_batch_is_not_split_for_nothing),
+        cmocka_unit_test(a_batch_is_not_split_without_a_thread_for_each),
         cmocka_unit_test(lengths_go_with_their_rows),
         cmocka_unit_test(a_part_that_fails_is_not_lost),
         cmocka_unit_test(a_rule_goes_before_costs),
