@@ -110,6 +110,11 @@ bool cg_cost_store_has_facts(sqlite3 *file)
     return ask_number(file, "PRAGMA user_version", &layout) && layout >= 2;
 }
 
+bool cg_cost_store_execute(sqlite3 *file, const char *text)
+{
+    return sqlite3_exec(file, text, NULL, NULL, NULL) == SQLITE_OK;
+}
+
 static bool is_sound(sqlite3 *file)
 {
     sqlite3_stmt *statement = NULL;
@@ -123,12 +128,13 @@ static bool is_sound(sqlite3 *file)
     return sound;
 }
 
-static verdict judge(sqlite3 *file)
+static verdict judge_as_it_stands(sqlite3 *file)
 {
     int64_t application, layout, tables;
     int code;
 
-    if (!ask_number(file, "PRAGMA application_id", &application) ||
+    if (!cg_cost_store_execute(file, "BEGIN") ||
+        !ask_number(file, "PRAGMA application_id", &application) ||
         !ask_number(file, "PRAGMA user_version", &layout) ||
         !ask_number(file, "SELECT count(*) FROM sqlite_master", &tables)) {
         code = sqlite3_errcode(file) & 0xff;
@@ -144,9 +150,14 @@ static verdict judge(sqlite3 *file)
     return USABLE;
 }
 
-bool cg_cost_store_execute(sqlite3 *file, const char *text)
+/* In one transaction: between two questions another process may make the
+   tables, and half of either answer would be another program's file. */
+static verdict judge(sqlite3 *file)
 {
-    return sqlite3_exec(file, text, NULL, NULL, NULL) == SQLITE_OK;
+    const verdict found = judge_as_it_stands(file);
+
+    (void)cg_cost_store_execute(file, "ROLLBACK");
+    return found;
 }
 
 bool cg_cost_store_begin(sqlite3 *file)

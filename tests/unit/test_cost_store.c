@@ -581,6 +581,71 @@ static void several_writers(void **state)
     cg_cost_store_close(store);
 }
 
+/* ---- A file that another process makes while it is judged --------------- */
+
+static const char *made_meanwhile;
+static bool maker_committed;
+
+/* As another process would make its tables, without waiting. */
+static void make_meanwhile(void)
+{
+    sqlite3 *other = NULL;
+
+    assert_int_equal(sqlite3_open(made_meanwhile, &other), SQLITE_OK);
+    maker_committed =
+        sqlite3_exec(other,
+                     "BEGIN IMMEDIATE; CREATE TABLE candidate (id INTEGER);"
+                     "PRAGMA application_id = 1128751459;"
+                     "PRAGMA user_version = 2; COMMIT",
+                     NULL, NULL, NULL) == SQLITE_OK;
+    sqlite3_close(other);
+}
+
+static int before_statement(unsigned event, void *unused, void *statement,
+                            void *text)
+{
+    (void)event;
+    (void)unused;
+    (void)statement;
+    if (made_meanwhile != NULL && strcmp(text, "PRAGMA user_version") == 0) {
+        make_meanwhile();
+        made_meanwhile = NULL;
+    }
+    return 0;
+}
+
+static int watch_connection(sqlite3 *file, char **text, const void *api)
+{
+    (void)text;
+    (void)api;
+    return sqlite3_trace_v2(file, SQLITE_TRACE_STMT, before_statement, NULL);
+}
+
+static void a_file_is_judged_as_at_one_moment(void **state)
+{
+    const char *path = scratch_path("meanwhile");
+    cg_cost_point point = store_rig_point(1, 1, 1e-5, 9);
+    cg_cost_store *store;
+
+    (void)state;
+    fclose(fopen(path, "w"));
+    assert_int_equal(sqlite3_auto_extension((void (*)(void))watch_connection),
+                     SQLITE_OK);
+    made_meanwhile = path;
+    store = store_rig_open(path, NULL);
+    sqlite3_reset_auto_extension();
+    assert_null(made_meanwhile);
+    assert_false(maker_committed);
+    assert_null(cg_cost_store_note(store, 0));
+    assert_int_equal(cg_cost_store_put(store, &store_rig_narrow, store_rig_lstm,
+                                       CG_SPACED, &point, NULL),
+                     CELLGATE_OK);
+    assert_int_equal(
+        store_rig_count(store, &store_rig_narrow, store_rig_lstm, CG_SPACED),
+        1);
+    cg_cost_store_close(store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -601,6 +666,7 @@ int main(void)
         cmocka_unit_test(full_disk_is_an_error),
         cmocka_unit_test(killed_at_any_moment),
         cmocka_unit_test(several_writers),
+        cmocka_unit_test(a_file_is_judged_as_at_one_moment),
     };
 
     return cmocka_run_group_tests(tests, scratch_folder_setup,
