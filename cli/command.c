@@ -239,9 +239,10 @@ json_t *cli_segments_json(const cellgate_session *session)
     for (i = 0; cellgate_session_segment_get(session, i, &info) == CELLGATE_OK;
          i++)
         json_array_append_new(
-            array, json_pack("{s:s, s:s, s:s, s:s, s:s, s:i}", "device",
+            array, json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:s}", "device",
                              info.device, "variant", info.variant, "nodes",
                              info.nodes, "reason", info.reason, "note",
-                             info.note, "threads", (int)info.threads));
+                             info.note, "threads", (int)info.threads, "numeric",
+                             cellgate_numeric_name(info.numeric)));
     return array;
 }

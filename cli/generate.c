@@ -143,8 +143,9 @@ static int print_json(const generate_state *state, const cli_words *words)
 
     cellgate_generator_describe(state->generator, &info);
     return cli_print_json(json_pack(
-        "{s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:f, s:o}", "device",
-        state->report.device, "variant", state->report.variant, "reason",
+        "{s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:I, s:I, s:f, s:o}", "device",
+        state->report.device, "variant", state->report.variant, "numeric",
+        cellgate_numeric_name(state->report.numeric), "reason",
         state->report.reason, "token", info.token, "scores", info.scores,
         "probabilities", (int)info.probabilities, "words",
         (json_int_t)info.words, "steps",

@@ -143,8 +143,9 @@ static json_t *report_json(const run_state *state, const run_options *options,
 {
     const cellgate_report *report = &state->report;
     json_t *json = json_pack(
-        "{s:s, s:s, s:s, s:s, s:i, s:o, s:o}", "model", path, "device",
-        report->device, "variant", report->variant, "reason", report->reason,
+        "{s:s, s:s, s:s, s:s, s:s, s:i, s:o, s:o}", "model", path, "device",
+        report->device, "variant", report->variant, "numeric",
+        cellgate_numeric_name(report->numeric), "reason", report->reason,
         "runs", options->repeat, "segments", cli_segments_json(state->session),
         "outputs", outputs_json(state, values));
 
@@ -201,6 +202,8 @@ static void print_summary(FILE *to, const run_state *state,
     fprintf(to, "device: %s%s%s (%s)\n", report->device,
             report->variant[0] != '\0' ? " " : "", report->variant,
             report->reason);
+    if (report->numeric != CELLGATE_NUMERIC_F32)
+        fprintf(to, "precision: %s\n", cellgate_numeric_name(report->numeric));
     if (report->host_segments > 0)
         fprintf(to, "host ops: %" PRIu32 " of %" PRIu32 " segments\n",
                 report->host_segments,

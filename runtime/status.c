@@ -45,6 +45,19 @@ const char *cellgate_dtype_name(int32_t dtype)
     }
 }
 
+const char *cellgate_numeric_name(int32_t numeric)
+{
+    switch (numeric) {
+#define NUMERIC_NAME(name, value, text)                                        \
+    case CELLGATE_##name:                                                      \
+        return text;
+        CELLGATE_NUMERIC_LIST(NUMERIC_NAME)
+#undef NUMERIC_NAME
+    default:
+        return NULL;
+    }
+}
+
 size_t cellgate_dtype_size(int32_t dtype)
 {
     switch (dtype) {

@@ -64,6 +64,8 @@ CELLGATE_API const char *cellgate_status_text(cellgate_status status);
 CELLGATE_API const char *cellgate_status_name(cellgate_status status);
 /* "float32"; NULL for a number that is none. */
 CELLGATE_API const char *cellgate_dtype_name(int32_t dtype);
+/* "f32"; NULL for a number that is none. */
+CELLGATE_API const char *cellgate_numeric_name(int32_t numeric);
 /* Bytes an element; 0 for a number that is none. */
 CELLGATE_API size_t cellgate_dtype_size(int32_t dtype);
 
@@ -363,6 +365,7 @@ typedef struct cellgate_report {
     double download_seconds;
     uint32_t segments;      /* run by plugins */
     uint32_t host_segments; /* run by the host ops */
+    int32_t numeric;        /* the least exact cellgate_numeric that ran */
 } cellgate_report;
 
 /* One request. The application owns everything that it points to. */

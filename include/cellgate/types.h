@@ -113,8 +113,9 @@ typedef enum cellgate_dtype {
 } cellgate_dtype;
 
 /*
- * Numeric class of a computation: the precision in which products are formed.
- * State and accumulation are float32 in all of them.
+ * Numeric class of a computation: the precision in which products are formed,
+ * or in which the weights are kept. State and accumulation are float32 in all
+ * of them. A later one is less exact than those before it.
  */
 #define CELLGATE_NUMERIC_LIST(X)                                               \
     X(NUMERIC_F32, 0, "f32")                                                   \

@@ -28,6 +28,14 @@ typedef enum cg_fallback {
 /* What the best device is best at. */
 typedef enum cg_aim { CG_AIM_LATENCY, CG_AIM_THROUGHPUT } cg_aim;
 
+/* How exact results must be: float32; products of 8 bits of mantissa or more;
+   weights of 8 bits in all. */
+typedef enum cg_precision {
+    CG_PRECISION_FLOAT32,
+    CG_PRECISION_MIXED,
+    CG_PRECISION_INT8
+} cg_precision;
+
 /* How requests follow each other. */
 typedef enum cg_arrivals {
     CG_ARRIVALS_BACK_TO_BACK,
@@ -95,6 +103,7 @@ typedef struct cg_config {
     bool measured;     /* choose by what was measured */
     cg_aim objective;
     cg_arrivals regime;
+    cg_precision precision;
     uint32_t margin;   /* percent */
     bool learn;        /* from requests in service */
     uint32_t shadow;   /* percent */

@@ -271,6 +271,17 @@ uint32_t cg_device_thread_budget(const cg_device *device)
     return device->thread_limit;
 }
 
+const char *cg_device_needs_precision(const cg_device *device, int32_t numeric)
+{
+    const cg_precision precision = device->table->config->precision;
+
+    if (numeric == CELLGATE_NUMERIC_F32)
+        return NULL;
+    if (numeric == CELLGATE_NUMERIC_INT8)
+        return precision == CG_PRECISION_INT8 ? NULL : "int8";
+    return precision == CG_PRECISION_FLOAT32 ? "mixed" : NULL;
+}
+
 void cg_device_threads_acquire(cg_device *device, uint32_t threads)
 {
     if (device->budget != NULL && !cg_process_forked())

@@ -179,4 +179,8 @@ void cg_device_threads_release(cg_device *device, uint32_t threads);
  */
 uint32_t cg_device_thread_budget(const cg_device *device);
 
+/* The value of [scheduler] precision that a variant of this numeric class needs
+   and does not have; NULL: it may run. */
+const char *cg_device_needs_precision(const cg_device *device, int32_t numeric);
+
 #endif

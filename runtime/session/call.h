@@ -15,6 +15,7 @@ typedef struct cg_times {
     double device, host, wait;
     double upload, compute, download;
     uint32_t segments, host_segments;
+    int32_t numeric;              /* the least exact class that ran */
     double longest;               /* of one segment on a device */
     const cg_segment *longest_in; /* NULL: all ran on the host */
 } cg_times;

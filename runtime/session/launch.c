@@ -58,6 +58,8 @@ static cellgate_status landed(cg_call *call, const cg_segment *segment,
 
     times->device += flight->seconds;
     times->segments++;
+    if (segment->variant.numeric > times->numeric)
+        times->numeric = segment->variant.numeric;
     if (flight->seconds >= times->longest) {
         times->longest = flight->seconds;
         times->longest_in = segment;

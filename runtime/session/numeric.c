@@ -4,19 +4,6 @@
 #include "cellgate/types.h"
 #include "runtime/session/numeric.h"
 
-const char *cg_numeric_name(int32_t numeric)
-{
-    switch (numeric) {
-#define NUMERIC_CASE(name, value, text)                                        \
-    case CELLGATE_##name:                                                      \
-        return text;
-        CELLGATE_NUMERIC_LIST(NUMERIC_CASE)
-#undef NUMERIC_CASE
-    default:
-        return "?";
-    }
-}
-
 double cg_numeric_tolerance(int32_t numeric)
 {
     static const double by_class[] = { [CELLGATE_NUMERIC_F32] = 1e-5,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "runtime/session/numeric.h"
 #include "runtime/session/offers.h"
 
 /* Whether a variant may run at all; else why not, in `text`. */
@@ -9,10 +8,16 @@ static bool may_run(const cg_engine *engine, const cellgate_variant *variant,
                     char *text, size_t size)
 {
     const uint32_t budget = cg_device_thread_budget(engine->device);
+    const char *needs =
+        cg_device_needs_precision(engine->device, variant->numeric);
 
-    if (variant->numeric != CELLGATE_NUMERIC_F32)
-        snprintf(text, size, "its results are %s, not f32",
-                 cg_numeric_name(variant->numeric));
+    if (cellgate_numeric_name(variant->numeric) == NULL)
+        snprintf(text, size, "its numeric class %d is not known",
+                 (int)variant->numeric);
+    else if (needs != NULL)
+        snprintf(text, size,
+                 "its results are %s, which [scheduler] precision = %s allows",
+                 cellgate_numeric_name(variant->numeric), needs);
     else if (variant->threads > budget)
         snprintf(text, size, "it needs %u threads; the device may use %u",
                  (unsigned)variant->threads, (unsigned)budget);

@@ -23,8 +23,8 @@ typedef cellgate_status (*cg_offer_visitor)(void *context,
 
 /*
  * Each variant of the device for nodes[0 .. count), in its order, or one
- * refusal. Results less exact than float32 and more threads than there are
- * exclude a variant before anything is measured.
+ * refusal. Results less exact than [scheduler] precision and more threads than
+ * there are exclude a variant before anything is measured.
  */
 cellgate_status cg_offers_visit(cg_segment_pool *pool, const cg_engine *engine,
                                 const size_t *nodes, size_t count,

@@ -78,4 +78,5 @@ void cg_call_report(const cg_call *call, const cellgate_error *failure,
     report->download_seconds = times->download;
     report->segments = times->segments;
     report->host_segments = times->host_segments;
+    report->numeric = times->numeric;
 }

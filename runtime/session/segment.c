@@ -137,20 +137,30 @@ cellgate_status cg_segment_fits(const cg_segment *segment,
     return status;
 }
 
-/* A variant asked for by name may have any numeric class; else float32 only.
-   None may need more threads than there are to give. */
-static bool variant_fits(const cg_engine *engine, const char *name,
+/* Which variant is looked for. */
+typedef struct variant_search {
+    const char *name; /* of any numeric class; NULL: any name, */
+    bool exact;       /* and float32, or what the configuration allows */
+} variant_search;
+
+/* None may need more threads than there are to give, or be of a numeric class
+   that a later version added. */
+static bool variant_fits(const cg_engine *engine, const variant_search *search,
                          const cellgate_variant *variant)
 {
-    if (variant->threads > cg_device_thread_budget(engine->device))
+    if (cellgate_numeric_name(variant->numeric) == NULL ||
+        variant->threads > cg_device_thread_budget(engine->device))
         return false;
-    if (name != NULL)
-        return strcmp(name, variant->name) == 0;
-    return variant->numeric == CELLGATE_NUMERIC_F32;
+    if (search->name != NULL)
+        return strcmp(search->name, variant->name) == 0;
+    if (search->exact)
+        return variant->numeric == CELLGATE_NUMERIC_F32;
+    return cg_device_needs_precision(engine->device, variant->numeric) == NULL;
 }
 
 /* END: the device takes the segment, but has no such variant. */
-static cellgate_status find_variant(cg_segment *segment, const char *name,
+static cellgate_status find_variant(cg_segment *segment,
+                                    const variant_search *search,
                                     cellgate_error *error)
 {
     cellgate_status status = CELLGATE_OK;
@@ -159,7 +169,7 @@ static cellgate_status find_variant(cg_segment *segment, const char *name,
     for (uint32_t index = 0; status == CELLGATE_OK; index++) {
         status = cg_segment_variant(segment, NULL, index, &variant, error);
         if (status != CELLGATE_OK ||
-            !variant_fits(segment->engine, name, &variant))
+            !variant_fits(segment->engine, search, &variant))
             continue;
         variant.name[sizeof variant.name - 1] = '\0';
         if (variant.threads == 0)
@@ -170,6 +180,29 @@ static cellgate_status find_variant(cg_segment *segment, const char *name,
     return status;
 }
 
+/* Why none of its variants may run, by the first of them. */
+static cellgate_status refuse_variants(const cg_segment *segment,
+                                       cellgate_error *error)
+{
+    const char *numeric, *needs;
+    cellgate_variant first;
+
+    if (cg_segment_variant(segment, NULL, 0, &first, error) != CELLGATE_OK)
+        return cellgate_refuse(error, CELLGATE_REASON_DTYPE,
+                               "it offers no variant for %s", segment->names);
+    numeric = cellgate_numeric_name(first.numeric);
+    needs = cg_device_needs_precision(segment->engine->device, first.numeric);
+    if (numeric != NULL && needs != NULL)
+        return cellgate_refuse(
+            error, CELLGATE_REASON_SETTING,
+            "its results are %s, which [scheduler] precision = %s allows",
+            numeric, needs);
+    return cellgate_refuse(error, CELLGATE_REASON_DTYPE,
+                           "it has no variant for %s that may run: too many "
+                           "threads, or an unknown numeric class",
+                           segment->names);
+}
+
 /* A chain that lacks the variant asked for runs in the default one. */
 static cellgate_status choose_variant(cg_segment *segment, const char *name,
                                       cellgate_error *error)
@@ -177,13 +210,16 @@ static cellgate_status choose_variant(cg_segment *segment, const char *name,
     cellgate_status status = CELLGATE_END;
 
     if (name != NULL)
-        status = find_variant(segment, name, error);
+        status =
+            find_variant(segment, &(variant_search){ .name = name }, error);
     if (status == CELLGATE_END)
-        status = find_variant(segment, NULL, error);
+        status =
+            find_variant(segment, &(variant_search){ .exact = true }, error);
     if (status == CELLGATE_END)
-        return cellgate_refuse(error, CELLGATE_REASON_DTYPE,
-                               "it has no float32 variant for %s",
-                               segment->names);
+        status =
+            find_variant(segment, &(variant_search){ .exact = false }, error);
+    if (status == CELLGATE_END)
+        return refuse_variants(segment, error);
     return status;
 }
 

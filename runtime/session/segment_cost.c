@@ -27,7 +27,7 @@ cellgate_status cg_segment_candidate(const cg_segment *segment,
                                       .identity = identity.identity,
                                       .settings = identity.settings,
                                       .variant = segment->variant.name,
-                                      .numeric = cg_numeric_name(
+                                      .numeric = cellgate_numeric_name(
                                           segment->variant.numeric),
                                       .host = identity.host };
     return CELLGATE_OK;

@@ -363,6 +363,9 @@ static void join_calls(cg_call *call, const part *parts)
     call->times = longer->times;
     call->times.segments = a->times.segments + b->times.segments;
     call->times.host_segments = a->times.host_segments + b->times.host_segments;
+    call->times.numeric = a->times.numeric > b->times.numeric
+                              ? a->times.numeric
+                              : b->times.numeric;
     call->partition = longer->partition;
     call->placement = good ? longer->placement : failed->placement;
     call->culprit = good ? NULL : failed->culprit;

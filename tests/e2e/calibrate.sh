@@ -18,7 +18,7 @@ model=$fixtures/article.keras
 expect 0 cellgate plan "$model" --batch 4 --steps 20
 says stdout "first usable device"
 says stdout "it is not measured"
-says stdout "its results are bf16, not f32"
+says stdout "its results are bf16, which [scheduler] precision = mixed allows"
 expect 0 cellgate inspect "$model"
 says stdout "not calibrated: cellgate calibrate measures"
 

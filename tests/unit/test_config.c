@@ -291,7 +291,7 @@ static void unknown_keys_are_refused(void **state)
     refuses("[scheduler]\ncolour = red\n",
             "t.ini:2: [scheduler] colour: unknown key; this section takes "
             "fallback, watchdog, readmit, failures, threads, queue, measured, "
-            "objective, regime, margin, learn, shadow, split, requests");
+            "objective, regime, precision, margin, learn, shadow, split, requests");
 }
 
 static void repeated_keys_are_refused(void **state)
