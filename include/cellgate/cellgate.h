@@ -457,7 +457,8 @@ typedef struct cellgate_variant_info {
     char name[32];
     uint32_t threads; /* that it keeps busy */
     int32_t numeric;  /* a cellgate_numeric */
-    int32_t usable;   /* zero: it needs more threads than there are */
+    int32_t usable;   /* zero: it needs more threads than there are, or the
+                         note says why not */
     char note[160];   /* as in a cellgate_segment_info */
 } cellgate_variant_info;
 

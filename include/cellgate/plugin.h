@@ -334,6 +334,10 @@ typedef struct cellgate_variant {
                             device's fastest way, naming the setting that
                             prevents it: "recurrent_activation hard_sigmoid is
                             not fused". Shown to people, never interpreted */
+    char refusal[160];   /* "", or why it cannot run this segment here, as
+                            preparing weights has found: a kernel that its
+                            driver does not compile, a library that is not
+                            there. It is listed with that, and never run */
 } cellgate_variant;
 
 /*
@@ -485,7 +489,9 @@ typedef struct cellgate_plugin {
     /*
      * Lays out (uploads, compiles for) a segment's weights for one pack. May
      * take long; nothing slow is left for the first run. The result is
-     * immutable: any number of plans share it, from any thread.
+     * immutable: any number of plans share it, from any thread. A variant of
+     * the pack that turns out not to start here is no failure while another
+     * one does: support() gives its refusal from then on.
      */
     cellgate_status (*prepare)(cellgate_device *device,
                                const cellgate_segment *segment, uint32_t pack,

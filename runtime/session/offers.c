@@ -11,7 +11,9 @@ static bool may_run(const cg_engine *engine, const cellgate_variant *variant,
     const char *needs =
         cg_device_needs_precision(engine->device, variant->numeric);
 
-    if (cellgate_numeric_name(variant->numeric) == NULL)
+    if (variant->refusal[0] != '\0')
+        snprintf(text, size, "%s", variant->refusal);
+    else if (cellgate_numeric_name(variant->numeric) == NULL)
         snprintf(text, size, "its numeric class %d is not known",
                  (int)variant->numeric);
     else if (needs != NULL)
@@ -37,7 +39,7 @@ static cellgate_status offer_variant(cg_segment_pool *pool,
                        .threads = variant->threads,
                        .note = variant->note };
     cellgate_status status = CELLGATE_OK;
-    char text[96];
+    char text[sizeof variant->refusal];
 
     if (!may_run(first->engine, variant, text, sizeof text))
         offer.refusal = text;

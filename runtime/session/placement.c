@@ -48,6 +48,19 @@ bool cg_placement_outdated(const cg_placement *placement)
 
 /* ---- Partitions -------------------------------------------------------- */
 
+/* Lays out a segment's weights; UNSUPPORTED: in vain, as its variant turned out
+   not to run. */
+static cellgate_status prepare_segment(cg_placement *placement,
+                                       cg_segment *segment,
+                                       cellgate_error *error)
+{
+    const cellgate_status status =
+        cg_segment_pool_prepare(placement->pool, segment, error);
+
+    return status == CELLGATE_OK ? cg_segment_fits(segment, NULL, error)
+                                 : status;
+}
+
 static cellgate_status prepare_segments(cg_placement *placement,
                                         const cg_partition *partition,
                                         cellgate_error *error)
@@ -56,26 +69,34 @@ static cellgate_status prepare_segments(cg_placement *placement,
 
     for (size_t at = 0; status == CELLGATE_OK && at < partition->count; at++)
         if (partition->parts[at].segment != NULL)
-            status = cg_segment_pool_prepare(
-                placement->pool, partition->parts[at].segment, error);
+            status =
+                prepare_segment(placement, partition->parts[at].segment, error);
     return status;
 }
+
+/* Variants that may turn out not to run before the device is given up. */
+#define REFUSALS_MOST 32
 
 static cellgate_status make_partition(cg_placement *placement,
                                       const cg_chooser *chooser, bool masked,
                                       cellgate_error *error)
 {
     cg_partition *partition = &placement->partitions[masked];
-    cellgate_status status = cg_partition_init(
-        partition, placement->graph, chooser, placement->reason, masked, error);
+    cellgate_status status = CELLGATE_UNSUPPORTED;
 
+    /* What is refused is not chosen again. */
+    for (int left = REFUSALS_MOST; status == CELLGATE_UNSUPPORTED && left > 0;
+         left--) {
+        status = cg_partition_init(partition, placement->graph, chooser,
+                                   placement->reason, masked, error);
+        if (status != CELLGATE_OK)
+            return status;
+        status = prepare_segments(placement, partition, error);
+        if (status != CELLGATE_OK)
+            cg_partition_finish(partition);
+    }
     if (status != CELLGATE_OK)
         return status;
-    status = prepare_segments(placement, partition, error);
-    if (status != CELLGATE_OK) {
-        cg_partition_finish(partition);
-        return status;
-    }
     atomic_store_explicit(&placement->ready[masked], true,
                           memory_order_release);
     return CELLGATE_OK;

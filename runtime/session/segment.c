@@ -115,6 +115,7 @@ cellgate_status cg_segment_variant(const cg_segment *segment,
                                   variant, error);
     cg_engine_let_go(engine);
     variant->note[sizeof variant->note - 1] = '\0';
+    variant->refusal[sizeof variant->refusal - 1] = '\0';
     return status;
 }
 
@@ -128,7 +129,12 @@ cellgate_status cg_segment_fits(const cg_segment *segment,
     for (uint32_t index = 0; status == CELLGATE_OK; index++) {
         status = cg_segment_variant(segment, shape, index, &variant, error);
         if (status == CELLGATE_OK && variant.id == segment->variant.id)
-            return CELLGATE_OK;
+            return variant.refusal[0] == '\0'
+                       ? CELLGATE_OK
+                       : cellgate_refuse(error, CELLGATE_REASON_DEVICE,
+                                         "its variant %s cannot run: %s",
+                                         segment->variant.name,
+                                         variant.refusal);
     }
     if (status == CELLGATE_END)
         return cellgate_refuse(error, CELLGATE_REASON_SHAPE,
@@ -143,12 +149,13 @@ typedef struct variant_search {
     bool exact;       /* and float32, or what the configuration allows */
 } variant_search;
 
-/* None may need more threads than there are to give, or be of a numeric class
-   that a later version added. */
+/* None may be refused, need more threads than there are to give, or be of a
+   numeric class that a later version added. */
 static bool variant_fits(const cg_engine *engine, const variant_search *search,
                          const cellgate_variant *variant)
 {
-    if (cellgate_numeric_name(variant->numeric) == NULL ||
+    if (variant->refusal[0] != '\0' ||
+        cellgate_numeric_name(variant->numeric) == NULL ||
         variant->threads > cg_device_thread_budget(engine->device))
         return false;
     if (search->name != NULL)
@@ -190,6 +197,10 @@ static cellgate_status refuse_variants(const cg_segment *segment,
     if (cg_segment_variant(segment, NULL, 0, &first, error) != CELLGATE_OK)
         return cellgate_refuse(error, CELLGATE_REASON_DTYPE,
                                "it offers no variant for %s", segment->names);
+    if (first.refusal[0] != '\0')
+        return cellgate_refuse(error, CELLGATE_REASON_DEVICE,
+                               "its variant %.31s cannot run: %s", first.name,
+                               first.refusal);
     numeric = cellgate_numeric_name(first.numeric);
     needs = cg_device_needs_precision(segment->engine->device, first.numeric);
     if (numeric != NULL && needs != NULL)

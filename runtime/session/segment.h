@@ -60,8 +60,8 @@ cellgate_status cg_segment_variant(const cg_segment *segment,
                                    const cellgate_shape *shape, uint32_t index,
                                    cellgate_variant *variant,
                                    cellgate_error *error);
-/* Whether the device takes the segment's variant at this shape, or UNSUPPORTED
-   with its reason. */
+/* Whether the device takes the segment's variant at this shape (NULL: at any),
+   or UNSUPPORTED with its reason. */
 cellgate_status cg_segment_fits(const cg_segment *segment,
                                 const cellgate_shape *shape,
                                 cellgate_error *error);

@@ -188,7 +188,10 @@ static void variant_info(const cg_segment *segment,
     filled.threads = variant->threads > 0 ? variant->threads : 1;
     filled.numeric = variant->numeric;
     memcpy(filled.note, variant->note, sizeof filled.note);
+    if (variant->refusal[0] != '\0')
+        memcpy(filled.note, variant->refusal, sizeof filled.note);
     filled.usable =
+        variant->refusal[0] == '\0' &&
         variant->threads <= cg_device_thread_budget(segment->engine->device);
     cellgate_struct_copy(info, &filled);
 }

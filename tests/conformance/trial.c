@@ -60,6 +60,12 @@ void suite_ask(suite *s, const case_data *data, suite_offer *offer)
         }
         if (status != CELLGATE_OK)
             break;
+        v.refusal[sizeof v.refusal - 1] = '\0';
+        if (v.refusal[0] != '\0') {
+            report_refused(s->report, data->c.group, CELLGATE_REASON_DEVICE,
+                           v.refusal);
+            continue;
+        }
         if (s->options->variant == NULL ||
             strcmp(s->options->variant, v.name) == 0)
             offer->variants[offer->count++] = v;

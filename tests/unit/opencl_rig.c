@@ -13,7 +13,8 @@
 /* ---- The host ---------------------------------------------------------- */
 
 char cache[400];
-const char *kernels = "auto";
+const char *kernels = "auto", *threads = "0";
+uint32_t budget = 2;
 
 static void host_log(void *context, int32_t level, const char *text)
 {
@@ -46,6 +47,7 @@ host_setting(void *context, const cellgate_settings *settings, const char *key)
     return strcmp(key, "cache") == 0        ? cache
            : strcmp(key, "cache_size") == 0 ? "67108864"
            : strcmp(key, "kernels") == 0    ? kernels
+           : strcmp(key, "threads") == 0    ? threads
                                             : "0";
 }
 
@@ -53,7 +55,7 @@ static uint32_t host_budget(void *context, const char *resource)
 {
     (void)context;
     assert_string_equal(resource, "cpu");
-    return 2;
+    return budget;
 }
 
 static uint64_t host_clock(void *context)
@@ -121,6 +123,17 @@ cellgate_weights *prepare(cellgate_device *device)
     if (table->prepare(device, &segment, 0, &weights, &error) != CELLGATE_OK)
         fail_msg("prepare: %s", error.text);
     return weights;
+}
+
+bool next_variant(const cellgate_weights *weights, uint64_t *id)
+{
+    cellgate_error ignored = CELLGATE_ERROR_INIT;
+
+    for (; ocl_variant_at(*id); ++*id)
+        if (ocl_variant_check(weights->device, &weights->outline, *id, BATCH,
+                              &ignored) == CELLGATE_OK)
+            return true;
+    return false;
 }
 
 const int32_t *lengths;

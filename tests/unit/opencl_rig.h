@@ -21,7 +21,9 @@
 #define HIDDEN 19
 
 extern char cache[400];     /* the folder of compiled programs */
-extern const char *kernels; /* the key of that name */
+extern const char *kernels; /* the keys of those names */
+extern const char *threads;
+extern uint32_t budget; /* of the host's threads */
 
 extern float kernel[INPUT * 4 * HIDDEN], recurrent[HIDDEN * 4 * HIDDEN];
 extern float bias[4 * HIDDEN], x[BATCH * STEPS * INPUT];
@@ -40,6 +42,8 @@ extern struct ocl_api driver;  /* as it is */
 void make_random(float *to, size_t count, uint64_t seed);
 cellgate_device *open_device(void);
 cellgate_weights *prepare(cellgate_device *device);
+/* Of the variants that run the layer, the first from *id on; false: none. */
+bool next_variant(const cellgate_weights *weights, uint64_t *id);
 cellgate_status run(cellgate_plan *plan, float *to);
 void remove_folder(const char *path);
 

@@ -248,6 +248,113 @@ static void test_long_build_log(void **state)
     table->device_close(device);
 }
 
+static CL_API_ENTRY cl_int CL_API_CALL
+no_fused(cl_program program, cl_uint count, const cl_device_id *devices,
+         const char *options, void(CL_CALLBACK *notify)(cl_program, void *),
+         void *data)
+{
+    if (strstr(options, "FUSED=1"))
+        return failing_build(program, count, devices, options, notify, data);
+    return driver.BuildProgram(program, count, devices, options, notify, data);
+}
+
+/* A variant whose program the driver does not take is refused with the reason;
+   the others run. */
+static void test_one_variant_fails(void **state)
+{
+    cellgate_variant variant = { .struct_size = sizeof variant };
+    cellgate_weights *weights;
+    cellgate_device *device;
+    cellgate_plan *plan = NULL;
+    int running = 0, refused = 0;
+
+    (void)state;
+    remove_folder(cache);
+    device = open_device();
+    instance->api.BuildProgram = no_fused;
+    weights = prepare(device);
+    instance->api = driver;
+    for (uint32_t i = 0; table->support(device, &segment, &shape, i, &variant,
+                                        &error) == CELLGATE_OK;
+         i++) {
+        const bool fused = strncmp(variant.name, "fused", 5) == 0;
+
+        assert_int_equal(variant.refusal[0] != '\0', fused);
+        if (fused)
+            assert_non_null(
+                strstr(variant.refusal, "CL_BUILD_PROGRAM_FAILURE"));
+        assert_int_equal(table->plan_create(device, weights, variant.id, &shape,
+                                            &plan, &error),
+                         fused ? CELLGATE_UNSUPPORTED : CELLGATE_OK);
+        if (!fused) {
+            assert_int_equal(run(plan, y), CELLGATE_OK);
+            table->plan_destroy(plan);
+        }
+        refused += fused;
+        running += !fused;
+    }
+    assert_true(refused > 0 && running > 0);
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
+/* ---- A kernel that fails after it was accepted --------------------------- */
+
+static cl_event the_latest;
+
+static CL_API_ENTRY cl_int CL_API_CALL
+watched_launch(cl_command_queue queue, cl_kernel what, cl_uint dimensions,
+               const size_t *offset, const size_t *global, const size_t *local,
+               cl_uint count, const cl_event *events, cl_event *event)
+{
+    cl_int code = driver.EnqueueNDRangeKernel(
+        queue, what, dimensions, offset, global, local, count, events, event);
+
+    the_latest = event ? *event : NULL;
+    return code;
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL failed_event(cl_event event,
+                                                    cl_event_info what,
+                                                    size_t size, void *to,
+                                                    size_t *needed)
+{
+    if (event != the_latest || what != CL_EVENT_COMMAND_EXECUTION_STATUS)
+        return driver.GetEventInfo(event, what, size, to, needed);
+    *(cl_int *)to = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    return CL_SUCCESS;
+}
+
+/* Also in a run that wants no result, whose last command it is. */
+static void test_kernel_fails_later(void **state)
+{
+    const cellgate_segment_run r = {
+        .struct_size = sizeof r,
+        .batch = BATCH,
+        .steps = STEPS,
+        .x = { x, STEPS * INPUT, INPUT, CELLGATE_F32, 0 },
+    };
+    cellgate_device *device = open_device();
+    cellgate_weights *weights = prepare(device);
+    cellgate_plan *plan = NULL;
+
+    (void)state;
+    for (uint64_t id = 0; next_variant(weights, &id); id++) {
+        assert_int_equal(
+            table->plan_create(device, weights, id, &shape, &plan, &error),
+            CELLGATE_OK);
+        instance->api.EnqueueNDRangeKernel = watched_launch;
+        instance->api.GetEventInfo = failed_event;
+        assert_int_equal(table->run(plan, &r, &error), CELLGATE_DEVICE_FAILED);
+        assert_non_null(strstr(error.text, "a kernel's event"));
+        instance->api = driver;
+        assert_int_equal(table->run(plan, &r, &error), CELLGATE_OK);
+        table->plan_destroy(plan);
+    }
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
 /* ---- Others go on while a program is compiled -------------------------- */
 
 static cellgate_device *compiling_for;
@@ -380,6 +487,8 @@ int main(void)
         cmocka_unit_test(test_out_of_resources),
         cmocka_unit_test(test_build_log),
         cmocka_unit_test(test_long_build_log),
+        cmocka_unit_test(test_one_variant_fails),
+        cmocka_unit_test(test_kernel_fails_later),
         cmocka_unit_test(test_compiling_holds_up_nobody),
         cmocka_unit_test(test_state_after_failure),
     };

@@ -210,10 +210,8 @@ static void test_resources(void **state)
     assert_string_equal(list.devices[1].description.resource,
                         "pci:0000:41:00.1");
     assert_int_equal(list.devices[1].description.kind, CELLGATE_DEVICE_GPU);
-    assert_true(list.devices[1].has_half);
     assert_string_equal(list.devices[2].description.resource,
                         "opencl:Fake Computing:2");
-    assert_false(list.devices[2].has_half);
 }
 
 /* A group's first dimension may have a bound below the group's. */

@@ -27,7 +27,7 @@ static void test_second_compiles_nothing(void **state)
     built = device->built;
     assert_true(built > 0);
     assert_int_equal(device->loaded, 0);
-    for (uint64_t variant = 0; ocl_variant_at(variant); variant++) {
+    for (uint64_t variant = 0; next_variant(weights, &variant); variant++) {
         assert_int_equal(
             table->plan_create(device, weights, variant, &shape, &plan, &error),
             CELLGATE_OK);
@@ -66,7 +66,7 @@ static void test_lengths_change(void **state)
     cellgate_plan *plan = NULL;
 
     (void)state;
-    for (uint64_t variant = 0; ocl_variant_at(variant); variant++) {
+    for (uint64_t variant = 0; next_variant(weights, &variant); variant++) {
         assert_int_equal(
             table->plan_create(device, weights, variant, &shape, &plan, &error),
             CELLGATE_OK);
@@ -127,7 +127,7 @@ static void test_last_only(void **state)
    more than 8192 steps, however few bytes their products are. */
 static void test_steps_of_a_launch(void **state)
 {
-    const cellgate_shape long_one = { sizeof long_one, 1, 30000 };
+    const cellgate_shape long_one = { sizeof long_one, 2, 30000 };
     cellgate_device *device = open_device();
     cellgate_weights *weights = prepare(device);
     cellgate_plan *plan = NULL;
@@ -146,6 +146,240 @@ static void test_steps_of_a_launch(void **state)
     *unified = before;
     table->weights_free(weights);
     table->device_close(device);
+}
+
+/* Nor more work than a small compute unit does in a second; a sequence in
+   pieces is what it is in one. */
+static void test_work_of_a_launch(void **state)
+{
+    const cellgate_shape many = { sizeof many, 4096, 400 };
+    const double step = 2.0 * 4 * HIDDEN * (HIDDEN + INPUT);
+    cellgate_device *device = open_device();
+    cellgate_weights *weights = prepare(device);
+    cellgate_plan *plan = NULL;
+    double a_step, chunk;
+
+    (void)state;
+    assert_string_equal(ocl_variant_at(0)->name, "fused");
+    assert_int_equal(
+        table->plan_create(device, weights, 0, &many, &plan, &error),
+        CELLGATE_OK);
+    a_step = step * 4096 / device->units;
+    chunk = (double)plan->stages[0].chunk;
+    assert_true(chunk * a_step <= 2e9 && (chunk + 1) * a_step > 2e9);
+    table->plan_destroy(plan);
+    for (uint64_t variant = 0; next_variant(weights, &variant); variant++) {
+        assert_int_equal(
+            table->plan_create(device, weights, variant, &shape, &plan, &error),
+            CELLGATE_OK);
+        assert_int_equal(run(plan, first_y), CELLGATE_OK);
+        plan->stages[0].chunk = 7;
+        assert_int_equal(run(plan, y), CELLGATE_OK);
+        assert_memory_equal(y, first_y, sizeof y);
+        table->plan_destroy(plan);
+    }
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
+static int flushes;
+
+static CL_API_ENTRY cl_int CL_API_CALL counted_flush(cl_command_queue queue)
+{
+    flushes++;
+    return driver.Flush(queue);
+}
+
+/* The device begins while a long run is still enqueued, piece by piece. */
+static void test_flushes(void **state)
+{
+    cellgate_device *device = open_device();
+    cellgate_weights *weights = prepare(device);
+    cellgate_plan *plan = NULL;
+    const uint64_t step = 4;
+
+    (void)state;
+    assert_string_equal(ocl_variant_at(step)->name, "step");
+    assert_int_equal(
+        table->plan_create(device, weights, step, &shape, &plan, &error),
+        CELLGATE_OK);
+    plan->stages[0].chunk = 10;
+    instance->api.Flush = counted_flush;
+    flushes = 0;
+    assert_int_equal(run(plan, y), CELLGATE_OK);
+    assert_int_equal(flushes, STEPS / 10 - 1);
+    flushes = 0;
+    plan->stages[0].chunk = STEPS;
+    assert_int_equal(run(plan, y), CELLGATE_OK);
+    assert_int_equal(flushes, 0); /* few enough */
+    instance->api = driver;
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
+/* What support() offers is what plan_create() takes, for every variant. */
+static void test_offers_are_plans(void **state)
+{
+    const cellgate_shape one = { sizeof one, 1, STEPS };
+    cl_ulong *local = &instance->found.devices[0].local_memory;
+    const cl_ulong before = *local, sizes[] = { 100, 400, 800, 2000, before };
+    cellgate_device *device = open_device();
+    cellgate_weights *weights = prepare(device);
+    int offers[10] = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 10; i++) {
+        const cellgate_shape *of = i < 5 ? &shape : &one;
+
+        *local = sizes[i % 5];
+        for (uint64_t id = 0; ocl_variant_at(id); id++) {
+            cellgate_variant variant = { .struct_size = sizeof variant };
+            cellgate_plan *plan = NULL;
+            cellgate_status status;
+            bool offered = false;
+
+            for (uint32_t at = 0;
+                 table->support(device, &segment, of, at, &variant, &error) ==
+                 CELLGATE_OK;
+                 at++)
+                offered = offered || variant.id == id;
+            offers[i] += offered;
+            status = table->plan_create(device, weights, id, of, &plan, &error);
+            assert_int_equal(status,
+                             offered ? CELLGATE_OK : CELLGATE_UNSUPPORTED);
+            table->plan_destroy(plan);
+        }
+    }
+    *local = before;
+    assert_true(offers[0] < offers[4] && offers[5] < offers[4]);
+    assert_true(offers[0] > 0);
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
+/* ---- Threads of a CPU --------------------------------------------------- */
+
+/* Threads beside this one that have had a good part of the work since `busy`,
+   which is filled with the time that each has computed: a driver's idle threads
+   wake up for every command. */
+static int threads_at_work(unsigned long long busy[64])
+{
+    DIR *tasks = opendir("/proc/self/task");
+    unsigned long long since[64] = { 0 }, most = 0;
+    struct dirent *entry;
+    int at = 0, working = 0;
+
+    assert_non_null(tasks);
+    while ((entry = readdir(tasks)) != NULL && at < 64) {
+        unsigned long long spent = 0;
+        char name[300];
+        FILE *file;
+
+        if (entry->d_name[0] == '.' || atol(entry->d_name) == (long)getpid())
+            continue;
+        (void)snprintf(name, sizeof name, "/proc/self/task/%s/schedstat",
+                       entry->d_name);
+        file = fopen(name, "r");
+        if (!file)
+            continue;
+        if (fscanf(file, "%llu", &spent) != 1)
+            spent = 0;
+        (void)fclose(file);
+        since[at] = spent - busy[at];
+        most = since[at] > most ? since[at] : most;
+        busy[at++] = spent;
+    }
+    (void)closedir(tasks);
+    while (at-- > 0)
+        working += since[at] > most / 4;
+    return working;
+}
+
+/* A CPU's driver computes on the cores that are granted, and on no more. */
+static void test_threads(void **state)
+{
+    static float many[64 * 200 * INPUT];
+    const cellgate_shape large = { sizeof large, 64, 200 };
+    const cellgate_segment_run of_large = {
+        .struct_size = sizeof of_large,
+        .batch = 64,
+        .steps = 200,
+        .x = { many, 200 * INPUT, INPUT, CELLGATE_F32, 0 },
+    };
+    unsigned long long busy[64] = { 0 };
+    cellgate_variant variant = { .struct_size = sizeof variant };
+    cellgate_device *device = open_device();
+    cellgate_weights *weights = prepare(device);
+    cellgate_plan *plan = NULL;
+
+    (void)state;
+    assert_int_equal(
+        table->plan_create(device, weights, 0, &shape, &plan, &error),
+        CELLGATE_OK);
+    assert_int_equal(run(plan, first_y), CELLGATE_OK);
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    table->device_close(device);
+    if (instance->found.devices[0].units < 2)
+        skip();
+    budget = 1;
+    device = open_device();
+    budget = 2;
+    assert_int_equal(
+        table->support(device, &segment, &shape, 0, &variant, &error),
+        CELLGATE_OK);
+    assert_int_equal(variant.threads, 1);
+    assert_string_equal(variant.name, "fused-t1");
+    weights = prepare(device);
+    assert_int_equal(
+        table->plan_create(device, weights, 0, &shape, &plan, &error),
+        CELLGATE_OK);
+    assert_int_equal(run(plan, y), CELLGATE_OK);
+    assert_memory_equal(y, first_y, sizeof y);
+    table->plan_destroy(plan);
+    assert_int_equal(
+        table->plan_create(device, weights, 0, &large, &plan, &error),
+        CELLGATE_OK);
+    (void)threads_at_work(busy);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(table->run(plan, &of_large, &error), CELLGATE_OK);
+    assert_int_equal(threads_at_work(busy), 1);
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
+static CL_API_ENTRY cl_int CL_API_CALL
+no_parts(cl_device_id id, const cl_device_partition_property *by, cl_uint most,
+         cl_device_id *parts, cl_uint *count)
+{
+    (void)id, (void)by, (void)most, (void)parts, (void)count;
+    return CL_DEVICE_PARTITION_FAILED;
+}
+
+/* ... or says why it cannot. */
+static void test_threads_refused(void **state)
+{
+    cl_device_type *type = &instance->found.devices[0].type;
+    const cl_device_type before = *type;
+    cellgate_device *device = NULL;
+
+    (void)state;
+    if (instance->found.devices[0].units < 2)
+        skip();
+    threads = "1";
+    instance->api.CreateSubDevices = no_parts;
+    assert_int_equal(table->device_open(instance, 0, NULL, &device, &error),
+                     CELLGATE_UNSUPPORTED);
+    instance->api = driver;
+    assert_non_null(strstr(error.text, "CL_DEVICE_PARTITION_FAILED"));
+    *type = CL_DEVICE_TYPE_GPU;
+    assert_int_equal(table->device_open(instance, 0, NULL, &device, &error),
+                     CELLGATE_UNSUPPORTED);
+    *type = before;
+    assert_non_null(strstr(error.text, "leave the key out"));
+    threads = "0";
 }
 
 /* A device whose groups are long and flat. */
@@ -175,7 +409,7 @@ static void test_flat_groups(void **state)
     assert_int_equal(device->side, 1);
     assert_int_equal(device->slices, 1);
     weights = prepare(device);
-    for (uint64_t variant = 2; ocl_variant_at(variant); variant++) {
+    for (uint64_t variant = 2; next_variant(weights, &variant); variant++) {
         assert_int_equal(
             table->plan_create(device, weights, variant, &shape, &plan, &error),
             CELLGATE_OK);
@@ -252,6 +486,11 @@ int main(void)
         cmocka_unit_test(test_lengths_change),
         cmocka_unit_test(test_last_only),
         cmocka_unit_test(test_steps_of_a_launch),
+        cmocka_unit_test(test_work_of_a_launch),
+        cmocka_unit_test(test_flushes),
+        cmocka_unit_test(test_offers_are_plans),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_threads_refused),
         cmocka_unit_test(test_flat_groups),
         cmocka_unit_test(test_a_thousand_plans),
     };

@@ -472,6 +472,28 @@ static void only_named_variants_lose_precision(void **state)
     end(&with);
 }
 
+/* A variant that turns out not to run, when weights are prepared, is passed
+   over, and listed with the reason. */
+static void a_refused_variant_is_passed_over(void **state)
+{
+    cellgate_segment_info info = { .struct_size = sizeof info };
+    cellgate_variant_info variant = { .struct_size = sizeof variant };
+    set_up with;
+
+    (void)state;
+    begin(&with, "[device card]\nplugin = remote\nrefused = batch\n", NULL);
+    assert_int_equal(cellgate_session_segment_get(with.session, 0, &info),
+                     CELLGATE_OK);
+    assert_string_equal(info.variant, "exact");
+    expect_success(&with, "card", "");
+    assert_int_equal(cellgate_session_variant_get(with.session, 0, &variant),
+                     CELLGATE_OK);
+    assert_string_equal(variant.name, "batch");
+    assert_false(variant.usable);
+    assert_string_equal(variant.note, "its kernel did not compile");
+    end(&with);
+}
+
 static void the_report_has_the_devices_times(void **state)
 {
     cellgate_report report = { .struct_size = sizeof report };
@@ -506,6 +528,7 @@ int main(void)
         cmocka_unit_test(plans_are_evicted_when_memory_is_short),
         cmocka_unit_test(every_variant_runs_every_shape),
         cmocka_unit_test(only_named_variants_lose_precision),
+        cmocka_unit_test(a_refused_variant_is_passed_over),
         cmocka_unit_test(the_report_has_the_devices_times),
     };
 

@@ -26,6 +26,8 @@ const cellgate_key remote_keys[REMOTE_KEY_COUNT] = {
       .default_text = "all",
       .choices = "all|batch|exact|any|bf16",
       .help = "offer only this variant" },
+    KEY("refused", CELLGATE_KEY_TEXT, "", 0, 0,
+        "this variant turns out not to run when weights are prepared"),
     KEY("lose_after", CELLGATE_KEY_INTEGER, "0", 0, INT64_MAX,
         "the device is lost at this run and stays lost; 0 is never"),
     KEY("hang_at", CELLGATE_KEY_INTEGER, "0", 0, INT64_MAX,
@@ -129,6 +131,8 @@ static cellgate_status start(cellgate_device *device,
     remote_faults_init(&device->faults, device->host, settings);
     remote_simulation_init(&device->simulation, device->host, settings);
     device->variants = setting(device, settings, "variants");
+    device->refused = setting(device, settings, "refused");
+    atomic_init(&device->prepared, false);
     device->max_batch =
         strtoll(setting(device, settings, "max_batch"), NULL, 10);
     device->require_pinned =

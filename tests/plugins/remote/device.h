@@ -34,6 +34,8 @@ struct cellgate_device {
     struct remote_faults faults;
     struct remote_simulation simulation;
     const char *variants; /* "all", or the name of the only one offered */
+    const char *refused;  /* the name of one that does not run, or "" */
+    atomic_bool prepared; /* any weights were */
     int64_t max_batch;    /* 0: any */
     bool require_pinned;
     pthread_mutex_t pinned_lock;
@@ -41,7 +43,7 @@ struct cellgate_device {
     pid_t process; /* that opened it */
 };
 
-#define REMOTE_KEY_COUNT 26
+#define REMOTE_KEY_COUNT 27
 
 extern const cellgate_key remote_keys[REMOTE_KEY_COUNT];
 

@@ -153,6 +153,10 @@ cellgate_status remote_support(cellgate_device *device,
         return CELLGATE_END;
     told = *found;
     note(segment, &told);
+    if (atomic_load(&device->prepared) &&
+        strcmp(device->refused, told.name) == 0)
+        (void)snprintf(told.refusal, sizeof told.refusal,
+                       "its kernel did not compile");
     cellgate_struct_copy(variant, &told);
     return CELLGATE_OK;
 }

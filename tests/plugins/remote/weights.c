@@ -162,6 +162,7 @@ cellgate_status remote_prepare(cellgate_device *device,
         remote_weights_free(made);
         return status;
     }
+    atomic_store(&device->prepared, true);
     *weights = made;
     return CELLGATE_OK;
 }
