@@ -131,17 +131,69 @@ static void choose_kernels(cellgate_device *device, const char *kernels,
         device->side /= 2;
 }
 
-static void choose_threads(cellgate_device *device)
+static cellgate_status no_part(cellgate_device *device, uint32_t wanted,
+                               cl_int code, cellgate_error *error)
+{
+    (void)cellgate_refuse(
+        error, CELLGATE_REASON_SETTING,
+        "%s computes on %u cores, %u are granted ([scheduler] threads, and the "
+        "device's own), and its driver cannot give a part of it: "
+        "clCreateSubDevices answers %s (%d)",
+        device->found->description.name, (unsigned)device->found->units,
+        (unsigned)wanted, ocl_code_name(code), (int)code);
+    error->vendor_code = code;
+    return CELLGATE_UNSUPPORTED;
+}
+
+/* A device of so many of the CPU's units. */
+static cellgate_status take_part(cellgate_device *device, uint32_t wanted,
+                                 cellgate_error *error)
+{
+    const cl_device_partition_property by[] = {
+        CL_DEVICE_PARTITION_BY_COUNTS, (cl_device_partition_property)wanted,
+        CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0
+    };
+    cl_device_id part = NULL;
+    cl_int code =
+        device->cl->CreateSubDevices(device->found->id, by, 1, &part, NULL);
+
+    if (code != CL_SUCCESS || !part)
+        return no_part(device, wanted, code, error);
+    device->id = part;
+    device->is_part = true;
+    return CELLGATE_OK;
+}
+
+/*
+ * A CPU's driver takes the host's cores, as many as the device has units,
+ * whatever else is at work there: what is not granted must not be its.
+ */
+static cellgate_status choose_threads(cellgate_device *device, uint32_t most,
+                                      cellgate_error *error)
 {
     const cellgate_host *host = device->host;
+    const uint32_t units = device->found->units > 0 ? device->found->units : 1;
+    uint32_t wanted;
 
+    device->id = device->found->id;
     device->threads = 1;
-    if (device->found->type & CL_DEVICE_TYPE_CPU)
-        device->threads =
-            at_most(device->found->units,
-                    host->thread_budget(host->context, OCL_CPU_RESOURCE));
-    if (device->threads < 1)
-        device->threads = 1;
+    device->units = units;
+    if (!(device->found->type & CL_DEVICE_TYPE_CPU)) {
+        if (most == 0)
+            return CELLGATE_OK;
+        return cellgate_refuse(error, CELLGATE_REASON_SETTING,
+                               "threads = %u: %s is no CPU, and computes on "
+                               "none of the host's cores; leave the key out",
+                               (unsigned)most, device->found->description.name);
+    }
+    wanted =
+        at_most(units, host->thread_budget(host->context, OCL_CPU_RESOURCE));
+    if (most > 0)
+        wanted = at_most(most, wanted);
+    if (wanted < 1)
+        wanted = 1;
+    device->threads = device->units = wanted;
+    return wanted < units ? take_part(device, wanted, error) : CELLGATE_OK;
 }
 
 static void open_cache(cellgate_device *device,
@@ -167,8 +219,8 @@ static cellgate_status create_context(cellgate_device *device,
     };
     cl_int code;
 
-    device->context = device->cl->CreateContext(
-        properties, 1, &device->found->id, NULL, NULL, &code);
+    device->context = device->cl->CreateContext(properties, 1, &device->id,
+                                                NULL, NULL, &code);
     if (code != CL_SUCCESS) {
         device->context = NULL;
         return ocl_device_fail(device, error, code, "clCreateContext",
@@ -206,8 +258,11 @@ cellgate_status ocl_device_open(cellgate_instance *instance, uint32_t index,
     choose_kernels(
         made, setting(made, settings, "kernels"),
         (uint32_t)strtoul(setting(made, settings, "work_group"), NULL, 10));
-    choose_threads(made);
-    status = create_context(made, error);
+    status = choose_threads(
+        made, (uint32_t)strtoul(setting(made, settings, "threads"), NULL, 10),
+        error);
+    if (status == CELLGATE_OK)
+        status = create_context(made, error);
     if (status != CELLGATE_OK) {
         ocl_device_close(made);
         return status;
@@ -222,10 +277,13 @@ void ocl_device_close(cellgate_device *device)
     if (!device)
         return;
     ocl_programs_free(device);
+    ocl_refusals_free(device);
     ocl_pinned_finish(device);
     ocl_cache_finish(&device->cache);
     if (device->context)
         (void)device->cl->ReleaseContext(device->context);
+    if (device->is_part)
+        (void)device->cl->ReleaseDevice(device->id);
     (void)pthread_mutex_destroy(&device->lock);
     (void)pthread_mutex_destroy(&device->compiling);
     device->host->release(device->host->context, device);

@@ -17,10 +17,20 @@ struct cellgate_instance {
 
 struct ocl_program; /* program.h */
 
+/* A variant that turned out not to run such segments. */
+struct ocl_refusal {
+    struct ocl_refusal *next;
+    uint64_t digest; /* of the segment's structure */
+    uint64_t variant;
+    char text[160];
+};
+
 struct cellgate_device {
     const cellgate_host *host;
     const struct ocl_api *cl;
     const struct ocl_found *found;
+    cl_device_id id; /* found->id, or a part of it */
+    bool is_part;
     cl_context context;
 
     /*
@@ -33,10 +43,13 @@ struct cellgate_device {
     uint32_t side;  /* of the group that multiplies matrices, squared */
     uint32_t slices;
     uint32_t threads; /* of the host that a run keeps busy */
+    uint32_t units;   /* that compute at the same time */
 
     pthread_mutex_t compiling; /* one at a time; taken before the other */
-    pthread_mutex_t lock; /* programs and pinned memory; never held for long */
+    pthread_mutex_t lock;      /* of what follows but the cache; never held for
+                                  long */
     struct ocl_program *programs;
+    struct ocl_refusal *refusals;
     struct ocl_cache cache;
     _Atomic uint64_t built;  /* programs compiled from source */
     _Atomic uint64_t loaded; /* programs that the cache had */
@@ -60,6 +73,7 @@ uint64_t ocl_memory_used(cellgate_device *device);
 
 /* Before the context goes. */
 void ocl_pinned_finish(cellgate_device *device);
+void ocl_refusals_free(cellgate_device *device);
 
 /* OK, or DEVICE_LOST after that was once the answer to anything. */
 cellgate_status ocl_device_check(cellgate_device *device,

@@ -13,6 +13,9 @@ static const cellgate_key keys[] = {
       1024,
       "most work-items of a group in kernels of lanes; 0: what the device "
       "allows" },
+    { sizeof(cellgate_key), "threads", CELLGATE_KEY_INTEGER, "0", NULL, 0, 4096,
+      "most of the host's cores that a CPU computes on; 0: all that are "
+      "granted" },
     { sizeof(cellgate_key), "cache", CELLGATE_KEY_TEXT, "", NULL, 0, 0,
       "folder of compiled programs; none keeps none; empty is cellgate/opencl "
       "in the user's cache folder" },

@@ -6,12 +6,53 @@
 /* As rows.cl has them, for vectors. */
 #define PRODUCT_ROWS 32
 
+/* Kernels that a driver may gather into one piece of work: a watchdog looks at
+   pieces, and an idle device waits for the first. */
+#define LAUNCHES_A_FLUSH 64
+
+cellgate_status ocl_check_launched(struct cellgate_plan *plan,
+                                   cellgate_error *error)
+{
+    cl_int state = CL_COMPLETE;
+
+    if (plan->launched &&
+        plan->device->cl->GetEventInfo(
+            plan->launched, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state,
+            &state, NULL) == CL_SUCCESS &&
+        state < 0)
+        return ocl_device_fail(plan->device, error, state, "a kernel's event",
+                               "running a segment");
+    return CELLGATE_OK;
+}
+
+cellgate_status ocl_flush(struct cellgate_plan *plan, cellgate_error *error)
+{
+    cl_int code = plan->device->cl->Flush(plan->queue);
+
+    plan->unflushed = 0;
+    if (code != CL_SUCCESS)
+        return ocl_device_fail(plan->device, error, code, "clFlush",
+                               "running a segment");
+    return ocl_check_launched(plan, error);
+}
+
+static void keep_launched(struct cellgate_plan *plan, cl_event event)
+{
+    if (!plan->began)
+        plan->began = plan->launched;
+    else if (plan->launched)
+        (void)plan->device->cl->ReleaseEvent(plan->launched);
+    plan->launched = event;
+    plan->unflushed++;
+}
+
 cellgate_status ocl_launch(struct cellgate_plan *plan, cl_kernel kernel,
                            const struct ocl_argument *arguments,
                            uint32_t argument_count, const size_t *global,
                            const size_t *local, cellgate_error *error)
 {
     const struct ocl_api *cl = plan->device->cl;
+    cl_event event = NULL;
     cl_int code = CL_SUCCESS;
     uint32_t i;
 
@@ -22,11 +63,13 @@ cellgate_status ocl_launch(struct cellgate_plan *plan, cl_kernel kernel,
         return ocl_device_fail(plan->device, error, code, "clSetKernelArg",
                                "running a segment");
     code = cl->EnqueueNDRangeKernel(plan->queue, kernel, 3, NULL, global, local,
-                                    0, NULL, NULL);
+                                    0, NULL, &event);
     if (code != CL_SUCCESS)
         return ocl_device_fail(plan->device, error, code,
                                "clEnqueueNDRangeKernel", "running a segment");
-    return CELLGATE_OK;
+    keep_launched(plan, event);
+    return plan->unflushed < LAUNCHES_A_FLUSH ? CELLGATE_OK
+                                              : ocl_flush(plan, error);
 }
 
 #define LAUNCH(plan, kernel, arguments, global, local, error)                  \
@@ -410,6 +453,8 @@ cellgate_status ocl_enqueue_lstm(struct cellgate_plan *plan, uint32_t index,
             status = enqueue_whole(plan, index, &a, x, y,
                                    end == steps ? last : &nowhere, error);
         first = end;
+        if (status == CELLGATE_OK && first < steps)
+            status = ocl_flush(plan, error);
     } while (status == CELLGATE_OK && first < steps);
     if (status == CELLGATE_OK && way == OCL_STEP && last->buffer.memory)
         status = enqueue_last(plan, index, &a, last, error);

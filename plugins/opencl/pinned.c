@@ -23,7 +23,7 @@ static cl_command_queue queue_of(cellgate_device *device)
 
     if (!device->pinned_queue) {
         device->pinned_queue = device->cl->CreateCommandQueue(
-            device->context, device->found->id, 0, &code);
+            device->context, device->id, 0, &code);
         if (code != CL_SUCCESS)
             device->pinned_queue = NULL;
     }

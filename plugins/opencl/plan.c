@@ -10,8 +10,12 @@
    to fill a card. */
 #define PRODUCTS_SHARED ((int64_t)4 << 20)
 #define PRODUCTS_CARD ((int64_t)64 << 20)
-/* Steps of one launch of the whole-sequence kernels: watchdogs of displays kill
-   a kernel that takes seconds. */
+/*
+ * Watchdogs of displays end a kernel that takes seconds. What one launch of the
+ * whole-sequence kernels gives a compute unit to do is below a second on the
+ * smallest: so many operations, and barriers of so many steps.
+ */
+#define WORK_A_LAUNCH 2e9
 #define STEPS_A_LAUNCH 8192
 
 /* ---- Kernels ----------------------------------------------------------- */
@@ -21,7 +25,7 @@ static cellgate_status kernel_limit(cellgate_device *device, cl_kernel kernel,
                                     size_t *limit, cellgate_error *error)
 {
     size_t most = 0;
-    cl_int code = device->cl->GetKernelWorkGroupInfo(kernel, device->found->id,
+    cl_int code = device->cl->GetKernelWorkGroupInfo(kernel, device->id,
                                                      CL_KERNEL_WORK_GROUP_SIZE,
                                                      sizeof most, &most, NULL);
 
@@ -129,6 +133,26 @@ static int64_t products_of_step(const struct cellgate_plan *plan,
            plan->device->vector;
 }
 
+/* Steps of one launch of the whole-sequence kernels. */
+static int64_t steps_of_launch(const struct cellgate_plan *plan,
+                               const struct ocl_lstm *lstm)
+{
+    const uint32_t rows = plan->variant->rows;
+    const int64_t groups = lstm->directions * ((plan->batch + rows - 1) / rows);
+    const int64_t rounds =
+        (groups + plan->device->units - 1) / plan->device->units;
+    const double depth =
+        (double)lstm->output +
+        (plan->variant->way == OCL_FUSED ? (double)lstm->input : 0.0);
+    const double products = (double)lstm->hidden *
+                            (4 * depth + (lstm->projects ? lstm->output : 0));
+    const double steps = WORK_A_LAUNCH / (2 * products * rows * rounds);
+
+    return steps < 1                ? 1
+           : steps < STEPS_A_LAUNCH ? (int64_t)steps
+                                    : STEPS_A_LAUNCH;
+}
+
 /* A smaller chunk where the products of the wanted one do not fit. */
 static cellgate_status products_memory(struct cellgate_plan *plan,
                                        cellgate_error *error)
@@ -144,20 +168,22 @@ static cellgate_status products_memory(struct cellgate_plan *plan,
 
         for (i = 0; i < weights->stage_count; i++) {
             struct ocl_stage_plan *stage = &plan->stages[i];
-            int64_t step;
+            int64_t step, most_steps;
 
             if (weights->stages[i].kind != OCL_STAGE_LSTM)
                 continue;
-            stage->chunk = STEPS_A_LAUNCH;
+            most_steps = plan->variant->way == OCL_STEP
+                             ? plan->steps
+                             : steps_of_launch(plan, &weights->stages[i].lstm);
+            stage->chunk = most_steps;
             if (plan->variant->way == OCL_FUSED)
                 continue;
             step = products_of_step(plan, &weights->stages[i].lstm);
             stage->chunk = bytes / (int64_t)sizeof(float) / step;
             if (stage->chunk > plan->steps)
                 stage->chunk = plan->steps;
-            if (plan->variant->way == OCL_WHOLE &&
-                stage->chunk > STEPS_A_LAUNCH)
-                stage->chunk = STEPS_A_LAUNCH;
+            if (stage->chunk > most_steps)
+                stage->chunk = most_steps;
             if (stage->chunk < 1)
                 stage->chunk = 1;
             if (stage->chunk > longest)
@@ -294,17 +320,17 @@ cellgate_status ocl_plan_create(cellgate_device *device,
 
     if (status == CELLGATE_OK)
         status = ocl_shape_read(given, &shape, error);
+    if (status == CELLGATE_OK)
+        status = ocl_variant_check(device, &weights->outline, variant,
+                                   shape.batch, error);
     if (status != CELLGATE_OK)
         return status;
-    if (!ocl_variant_at(variant))
-        return cellgate_fail(error, CELLGATE_INVALID, "no variant %llu",
-                             (unsigned long long)variant);
     made = allocate(device, weights, &shape);
     if (!made)
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "no memory for a plan");
     made->variant = ocl_variant_at(variant);
     made->queue = device->cl->CreateCommandQueue(
-        device->context, device->found->id, CL_QUEUE_PROFILING_ENABLE, &code);
+        device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
     if (code != CL_SUCCESS) {
         made->queue = NULL;
         status = ocl_device_fail(device, error, code, "clCreateCommandQueue",

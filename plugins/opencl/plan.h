@@ -43,6 +43,8 @@ struct cellgate_plan {
     bool rows_only; /* the segment works on a row a sample throughout */
     bool ragged;
     cl_event marks[OCL_PHASES][2]; /* first and last of a phase */
+    cl_event began, launched;      /* the first kernel, and the latest */
+    uint32_t unflushed;            /* kernels since the device was told */
 
     bool measured;
     double copying[OCL_PHASES]; /* by the host, seconds */
@@ -82,6 +84,15 @@ cellgate_status ocl_launch(struct cellgate_plan *plan, cl_kernel kernel,
                            const struct ocl_argument *arguments,
                            uint32_t argument_count, const size_t *global,
                            const size_t *local, cellgate_error *error);
+
+/*
+ * Lets the device begin with what is enqueued so far, and looks at the latest
+ * kernel that was: a run that has failed goes no further.
+ */
+cellgate_status ocl_flush(struct cellgate_plan *plan, cellgate_error *error);
+/* A driver may accept a kernel, and end it later. */
+cellgate_status ocl_check_launched(struct cellgate_plan *plan,
+                                   cellgate_error *error);
 
 /* Rows of one stage's input or result in device memory. */
 struct ocl_rows {

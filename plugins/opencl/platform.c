@@ -222,10 +222,8 @@ static void ask_group(const struct ocl_api *cl, struct ocl_found *found)
 static void ask_limits(const struct ocl_api *cl, struct ocl_found *found)
 {
     cl_bool unified = CL_FALSE;
-    cl_device_local_mem_type local = CL_GLOBAL;
 
     (void)ASK(cl, found->id, CL_DEVICE_HOST_UNIFIED_MEMORY, &unified);
-    (void)ASK(cl, found->id, CL_DEVICE_LOCAL_MEM_TYPE, &local);
     (void)ASK(cl, found->id, CL_DEVICE_MAX_COMPUTE_UNITS, &found->units);
     (void)ASK(cl, found->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT,
               &found->vector);
@@ -235,8 +233,6 @@ static void ask_limits(const struct ocl_api *cl, struct ocl_found *found)
     (void)ASK(cl, found->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE,
               &found->largest_buffer);
     found->unified = unified == CL_TRUE;
-    found->local_is_real = local == CL_LOCAL;
-    found->has_half = has_extension(cl, found->id, "cl_khr_fp16");
     if (found->vector < 1)
         found->vector = 1;
 }

@@ -18,13 +18,11 @@ struct ocl_found {
     cellgate_device_description description;
     char lacks[200]; /* "", or why it cannot be used and what to do */
 
-    bool unified;       /* shares the host's memory */
-    bool local_is_real; /* local memory is no ordinary memory */
-    bool has_half;      /* cl_khr_fp16 */
-    cl_uint units;      /* compute units */
-    cl_uint vector;     /* native width for floats, at least 1 */
-    size_t group;       /* most work-items of a group, in a row */
-    size_t second;      /* most in its second dimension, at least 1 */
+    bool unified;   /* shares the host's memory */
+    cl_uint units;  /* compute units */
+    cl_uint vector; /* native width for floats, at least 1 */
+    size_t group;   /* most work-items of a group, in a row */
+    size_t second;  /* most in its second dimension, at least 1 */
     cl_ulong local_memory, memory, largest_buffer;
 };
 

@@ -43,8 +43,9 @@ static char *cache_key(const cellgate_device *device, const char *options,
 
     if (!key)
         return NULL;
-    used = snprintf(key, most, "%s\n%s\n%s\n%s\n%s", of->identity, of->driver,
-                    of->vendor, options, source);
+    used = snprintf(key, most, "%s\n%u\n%s\n%s\n%s\n%s", of->identity,
+                    (unsigned)device->units, of->driver, of->vendor, options,
+                    source);
     *size = (size_t)used < most ? (size_t)used : most - 1;
     return key;
 }
@@ -54,7 +55,7 @@ static cl_program load_binary(cellgate_device *device, const char *options,
 {
     const struct ocl_api *cl = device->cl;
     const unsigned char *data = binary;
-    cl_device_id id = device->found->id;
+    cl_device_id id = device->id;
     cl_int code, loaded;
     cl_program program = cl->CreateProgramWithBinary(
         device->context, 1, &id, &size, &data, &loaded, &code);
@@ -93,7 +94,7 @@ static void keep_binary(cellgate_device *device, cl_program program,
 static char *build_log(cellgate_device *device, cl_program program)
 {
     const struct ocl_api *cl = device->cl;
-    const cl_device_id id = device->found->id;
+    const cl_device_id id = device->id;
     size_t size = 0;
     char *log;
 
@@ -151,7 +152,7 @@ static cellgate_status compile(cellgate_device *device, const char *options,
     if (code != CL_SUCCESS)
         return ocl_device_fail(device, error, code, "clCreateProgramWithSource",
                                "compiling the kernels");
-    code = cl->BuildProgram(made, 1, &device->found->id, options, NULL, NULL);
+    code = cl->BuildProgram(made, 1, &device->id, options, NULL, NULL);
     if (code != CL_SUCCESS) {
         status = build_failed(device, made, code, error);
         (void)cl->ReleaseProgram(made);

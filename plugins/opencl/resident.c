@@ -46,8 +46,8 @@ static cellgate_status fill(cellgate_resident *resident, cellgate_error *error)
     cl_int code;
     uint32_t i;
 
-    resident->queue = cl->CreateCommandQueue(
-        resident->device->context, resident->device->found->id, 0, &code);
+    resident->queue = cl->CreateCommandQueue(resident->device->context,
+                                             resident->device->id, 0, &code);
     if (code != CL_SUCCESS) {
         resident->queue = NULL;
         return ocl_device_fail(resident->device, error, code,

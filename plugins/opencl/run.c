@@ -124,7 +124,7 @@ static bool makes_rows(const cellgate_weights *weights, bool sequence)
 
     if (last->kind == OCL_STAGE_LSTM)
         return (last->lstm.outputs & CELLGATE_LSTM_LAST) != 0;
-    return !last->sequence || (!weights->has_lstm && !sequence);
+    return !last->sequence || (!weights->outline.has_lstm && !sequence);
 }
 
 /* Results that the segment does not have would be what was in the memory. */
@@ -232,7 +232,8 @@ static cellgate_status compute(struct cellgate_plan *plan,
     finished = ocl_finish_run(plan, status == CELLGATE_OK ? error : &later);
     if (status == CELLGATE_OK)
         status = finished;
-    if (status == CELLGATE_OK && plan->weights->has_lstm && !plan->ragged) {
+    if (status == CELLGATE_OK && plan->weights->outline.has_lstm &&
+        !plan->ragged) {
         plan->full_batch = plan->run->batch;
         plan->full_steps = plan->run->steps;
     }
@@ -293,7 +294,7 @@ cellgate_status ocl_run(cellgate_plan *plan, const cellgate_segment_run *run,
     if (status != CELLGATE_OK || known.batch == 0)
         return status;
     plan->run = &known;
-    plan->rows_only = !plan->weights->has_lstm && !known.y.data;
+    plan->rows_only = !plan->weights->outline.has_lstm && !known.y.data;
     status = compute(plan, error);
     plan->run = NULL;
     return find_lost(plan, status, error);

@@ -53,20 +53,27 @@ struct ocl_stage {
     struct ocl_finish *finishes; /* [op_count], of the weights' block */
 };
 
+/* What decides which variants run a segment. */
+struct ocl_outline {
+    bool has_lstm, has_matrix;
+    uint64_t whole_row, fused_row; /* most local memory of a sample, bytes */
+    uint64_t digest; /* of what may keep a variant from starting */
+};
+
 struct cellgate_weights {
     cellgate_device *device;
+    struct ocl_outline outline;
     uint32_t op_count;
     uint32_t stage_count;
-    int64_t input_width;     /* of x; 1 with an embedding */
-    struct ocl_buffer table; /* the embedding's */
-    int64_t table_width;     /* 0 without an embedding */
-    bool has_lstm;
+    int64_t input_width;         /* of x; 1 with an embedding */
+    struct ocl_buffer table;     /* the embedding's */
+    int64_t table_width;         /* 0 without an embedding */
     struct ocl_stage *stages;    /* [op_count] */
     struct ocl_finish *finishes; /* [op_count] */
 };
 
-/* How a variant runs an LSTM. */
-enum ocl_way { OCL_WHOLE, OCL_FUSED, OCL_STEP };
+/* How a variant runs an LSTM; OCL_ROWS: there is none. */
+enum ocl_way { OCL_WHOLE, OCL_FUSED, OCL_STEP, OCL_ROWS };
 
 struct ocl_variant {
     const char *name;
@@ -76,6 +83,25 @@ struct ocl_variant {
 
 /* The variants, numbered by their ids; NULL beyond the last. */
 const struct ocl_variant *ocl_variant_at(uint64_t id);
+
+void ocl_outline_read(const cellgate_segment *segment, uint32_t vector,
+                      struct ocl_outline *outline);
+
+/* Variant number `index` of those that are offered for a batch (0: any), with
+   those that turned out not to run; false: no more. */
+bool ocl_variant_offered(const cellgate_device *device,
+                         const struct ocl_outline *outline, int64_t batch,
+                         uint32_t index, uint64_t *id);
+/* Whether the variant runs such a segment and batch (0: any); UNSUPPORTED with
+   the reason. INVALID: there is no such variant. */
+cellgate_status ocl_variant_check(cellgate_device *device,
+                                  const struct ocl_outline *outline,
+                                  uint64_t id, int64_t batch,
+                                  cellgate_error *error);
+/* It turned out not to run: support() says so from now on. */
+void ocl_refuse_variant(cellgate_device *device,
+                        const struct ocl_outline *outline, uint64_t id,
+                        const char *why);
 
 /* Local memory that the whole-sequence kernel needs for a layer, bytes. */
 uint64_t ocl_whole_memory(const struct ocl_lstm *lstm, uint32_t vector,

@@ -255,18 +255,25 @@ cellgate_status ocl_segment_check(const cellgate_segment *segment,
     return CELLGATE_OK;
 }
 
-/* ---- Variants ---------------------------------------------------------- */
-
-static const struct ocl_variant variants[] = {
-    { "fused", OCL_FUSED, 1 }, { "fused4", OCL_FUSED, 4 },
-    { "whole", OCL_WHOLE, 1 }, { "whole4", OCL_WHOLE, 4 },
-    { "step", OCL_STEP, 1 },   { "step4", OCL_STEP, 4 },
-};
-
-const struct ocl_variant *ocl_variant_at(uint64_t id)
+cellgate_status ocl_shape_read(const cellgate_shape *given,
+                               cellgate_shape *shape, cellgate_error *error)
 {
-    return id < sizeof variants / sizeof variants[0] ? &variants[id] : NULL;
+    shape->struct_size = sizeof *shape;
+    cellgate_struct_copy(shape, given);
+    if (!cellgate_struct_known(given, sizeof *shape))
+        return cellgate_refuse(error, CELLGATE_REASON_FIELD,
+                               "the shape sets a field newer than this plugin");
+    if (shape->batch < 1 || shape->steps < 0 || shape->batch >= SIZE_LIMIT ||
+        shape->steps >= SIZE_LIMIT ||
+        shape->batch * (shape->steps + 1) >= SIZE_LIMIT)
+        return cellgate_refuse(error, CELLGATE_REASON_SHAPE,
+                               "batch %lld times steps %lld is not below 2^28",
+                               (long long)shape->batch,
+                               (long long)shape->steps);
+    return CELLGATE_OK;
 }
+
+/* ---- A layer ----------------------------------------------------------- */
 
 static int32_t blocks_of(int64_t size, uint32_t vector)
 {
@@ -316,114 +323,4 @@ void ocl_lstm_read(const cellgate_op *op, uint32_t vector,
     for (i = 0; i < 6; i++)
         lstm->activations[i / 3][i % 3] =
             activation_of(&from.activations[i / 3][i % 3]);
-}
-
-uint64_t ocl_whole_memory(const struct ocl_lstm *lstm, uint32_t vector,
-                          const struct ocl_variant *variant)
-{
-    uint64_t hidden = (uint64_t)lstm->blocks * vector;
-    uint64_t output = (uint64_t)lstm->output_blocks * vector;
-    uint64_t row = 2 * output + hidden;
-
-    if (lstm->projects)
-        row += hidden;
-    if (variant->way == OCL_FUSED)
-        row += (uint64_t)lstm->input;
-    return row * variant->rows * sizeof(float);
-}
-
-/* Whether every layer of the segment can run this way. */
-static bool offers(const cellgate_device *device,
-                   const cellgate_segment *segment, const cellgate_shape *shape,
-                   const struct ocl_variant *variant)
-{
-    uint32_t op;
-
-    if (variant->rows > 1 && shape && shape->batch == 1)
-        return false;
-    for (op = 0; op < segment->op_count; op++) {
-        struct ocl_lstm lstm;
-
-        if (segment->ops[op]->kind != CELLGATE_OP_LSTM ||
-            variant->way == OCL_STEP)
-            continue;
-        ocl_lstm_read(segment->ops[op], device->vector, &lstm);
-        if (ocl_whole_memory(&lstm, device->vector, variant) >
-            device->found->local_memory)
-            return false;
-    }
-    return true;
-}
-
-static bool has_lstm(const cellgate_segment *segment)
-{
-    uint32_t op;
-
-    for (op = 0; op < segment->op_count; op++)
-        if (segment->ops[op]->kind == CELLGATE_OP_LSTM)
-            return true;
-    return false;
-}
-
-/* The id of variant number `index` among those offered; false: no more. */
-static bool find_variant(const cellgate_device *device,
-                         const cellgate_segment *segment,
-                         const cellgate_shape *shape, uint32_t index,
-                         uint64_t *id)
-{
-    uint64_t at;
-
-    if (!has_lstm(segment)) { /* they have nothing to differ in */
-        *id = 0;
-        return index == 0;
-    }
-    for (at = 0; ocl_variant_at(at); at++)
-        if (offers(device, segment, shape, ocl_variant_at(at)) && index-- == 0)
-            break;
-    *id = at;
-    return ocl_variant_at(at) != NULL;
-}
-
-cellgate_status ocl_shape_read(const cellgate_shape *given,
-                               cellgate_shape *shape, cellgate_error *error)
-{
-    shape->struct_size = sizeof *shape;
-    cellgate_struct_copy(shape, given);
-    if (!cellgate_struct_known(given, sizeof *shape))
-        return cellgate_refuse(error, CELLGATE_REASON_FIELD,
-                               "the shape sets a field newer than this plugin");
-    if (shape->batch < 1 || shape->steps < 0 || shape->batch >= SIZE_LIMIT ||
-        shape->steps >= SIZE_LIMIT ||
-        shape->batch * (shape->steps + 1) >= SIZE_LIMIT)
-        return cellgate_refuse(error, CELLGATE_REASON_SHAPE,
-                               "batch %lld times steps %lld is not below 2^28",
-                               (long long)shape->batch,
-                               (long long)shape->steps);
-    return CELLGATE_OK;
-}
-
-cellgate_status ocl_support(cellgate_device *device,
-                            const cellgate_segment *segment,
-                            const cellgate_shape *shape, uint32_t index,
-                            cellgate_variant *variant, cellgate_error *error)
-{
-    cellgate_variant known = { .struct_size = sizeof known };
-    cellgate_status status = ocl_device_check(device, error);
-    cellgate_shape checked;
-
-    if (status == CELLGATE_OK)
-        status = ocl_segment_check(segment, error);
-    if (status == CELLGATE_OK && shape)
-        status = ocl_shape_read(shape, &checked, error);
-    if (status != CELLGATE_OK)
-        return status;
-    if (!find_variant(device, segment, shape ? &checked : NULL, index,
-                      &known.id))
-        return CELLGATE_END;
-    known.threads = device->threads;
-    known.numeric = CELLGATE_NUMERIC_F32;
-    (void)snprintf(known.name, sizeof known.name, "%s",
-                   has_lstm(segment) ? ocl_variant_at(known.id)->name : "rows");
-    cellgate_struct_copy(variant, &known);
-    return CELLGATE_OK;
 }

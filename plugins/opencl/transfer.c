@@ -50,18 +50,26 @@ static void read_clock(struct cellgate_plan *plan)
                           &times[OCL_UPLOAD][1]);
     bool down = phase_times(plan, OCL_DOWNLOAD, &times[OCL_DOWNLOAD][0],
                             &times[OCL_DOWNLOAD][1]);
+    double begin = 0, end = 0;
+
+    if (up)
+        begin = times[OCL_UPLOAD][1];
+    else
+        up = event_time(plan, plan->began ? plan->began : plan->launched,
+                        CL_PROFILING_COMMAND_START, &begin);
+    if (down)
+        end = times[OCL_DOWNLOAD][0];
+    else
+        down = event_time(plan, plan->launched, CL_PROFILING_COMMAND_END, &end);
 
     plan->breakdown = (cellgate_breakdown){
         .struct_size = sizeof plan->breakdown,
         .upload = times[OCL_UPLOAD][1] - times[OCL_UPLOAD][0] +
                   plan->copying[OCL_UPLOAD],
-        .compute =
-            up && down ? times[OCL_DOWNLOAD][0] - times[OCL_UPLOAD][1] : 0,
+        .compute = up && down && end > begin ? end - begin : 0,
         .download = times[OCL_DOWNLOAD][1] - times[OCL_DOWNLOAD][0] +
                     plan->copying[OCL_DOWNLOAD],
     };
-    if (plan->breakdown.compute < 0)
-        plan->breakdown.compute = 0;
     plan->measured = true;
 }
 
@@ -82,7 +90,14 @@ static cellgate_status check_events(struct cellgate_plan *plan,
             return ocl_device_fail(plan->device, error, state,
                                    "a command's event", "running a segment");
     }
-    return CELLGATE_OK;
+    return ocl_check_launched(plan, error);
+}
+
+static void release(const struct cellgate_plan *plan, cl_event *event)
+{
+    if (*event)
+        (void)plan->device->cl->ReleaseEvent(*event);
+    *event = NULL;
 }
 
 cellgate_status ocl_finish_run(struct cellgate_plan *plan,
@@ -99,13 +114,11 @@ cellgate_status ocl_finish_run(struct cellgate_plan *plan,
                                    "running a segment");
     if (status == CELLGATE_OK)
         read_clock(plan);
-    for (i = 0; i < 2 * OCL_PHASES; i++) {
-        cl_event *event = &plan->marks[i / 2][i % 2];
-
-        if (*event)
-            (void)cl->ReleaseEvent(*event);
-        *event = NULL;
-    }
+    for (i = 0; i < 2 * OCL_PHASES; i++)
+        release(plan, &plan->marks[i / 2][i % 2]);
+    release(plan, &plan->began);
+    release(plan, &plan->launched);
+    plan->unflushed = 0;
     return status;
 }
 
@@ -353,7 +366,7 @@ cellgate_status ocl_enqueue_uploads(struct cellgate_plan *plan,
     cellgate_status status = CELLGATE_OK;
     uint32_t i;
 
-    if (plan->weights->has_lstm)
+    if (plan->weights->outline.has_lstm)
         status = upload_lengths(plan, error);
     for (i = 0; status == CELLGATE_OK && i < plan->weights->stage_count; i++)
         if (plan->weights->stages[i].kind == OCL_STAGE_LSTM)

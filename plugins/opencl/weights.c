@@ -321,7 +321,6 @@ static cellgate_status add_lstm(struct upload *upload,
     stage = add_stage(weights, OCL_STAGE_LSTM, lstm.directions * lstm.output,
                       (lstm.outputs & CELLGATE_LSTM_SEQUENCE) != 0);
     stage->lstm = lstm;
-    weights->has_lstm = true;
     return upload_lstm(upload, op, &stage->lstm, error);
 }
 
@@ -423,27 +422,49 @@ static cellgate_status fill(struct upload *upload,
     return status;
 }
 
+/* What is wrong with more than one variant, or will not be so later. */
+static bool concerns_all(cellgate_status status)
+{
+    return status == CELLGATE_DEVICE_LOST || status == CELLGATE_DEVICE_MEMORY ||
+           status == CELLGATE_NO_MEMORY;
+}
+
 /*
  * One run of the smallest shape in every variant: programs are built, drivers
  * that compile at the first launch have compiled, and libraries are awake
- * before the first request comes.
+ * before the first request comes. A variant that fails is refused from then on;
+ * if all do, there is nothing to prepare for.
  */
 static cellgate_status warm_up(cellgate_device *device,
-                               cellgate_weights *weights,
-                               const cellgate_segment *segment,
-                               cellgate_error *error)
+                               cellgate_weights *weights, cellgate_error *error)
 {
-    const cellgate_shape any = { sizeof any, 4, 1 };
-    cellgate_variant variant = { .struct_size = sizeof variant };
-    cellgate_status status = CELLGATE_OK;
-    uint32_t i;
+    const struct ocl_outline *outline = &weights->outline;
+    cellgate_error first = CELLGATE_ERROR_INIT;
+    uint32_t i, started = 0;
+    uint64_t id;
 
-    for (i = 0; status == CELLGATE_OK; i++) {
-        status = ocl_support(device, segment, &any, i, &variant, error);
-        if (status == CELLGATE_OK)
-            status = ocl_plan_warm(device, weights, variant.id, error);
+    for (i = 0; ocl_variant_offered(device, outline, 0, i, &id); i++) {
+        cellgate_error why = CELLGATE_ERROR_INIT;
+        cellgate_status status =
+            ocl_variant_check(device, outline, id, 0, &why);
+
+        if (status == CELLGATE_OK) {
+            status = ocl_plan_warm(device, weights, id, &why);
+            if (concerns_all(status)) {
+                *error = why;
+                return status;
+            }
+            if (status != CELLGATE_OK)
+                ocl_refuse_variant(device, outline, id, why.text);
+        }
+        started += status == CELLGATE_OK;
+        if (first.status == CELLGATE_OK)
+            first = why;
     }
-    return status == CELLGATE_END ? CELLGATE_OK : status;
+    if (started > 0)
+        return CELLGATE_OK;
+    *error = first;
+    return (cellgate_status)first.status;
 }
 
 cellgate_status ocl_prepare(cellgate_device *device,
@@ -468,11 +489,12 @@ cellgate_status ocl_prepare(cellgate_device *device,
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "no memory");
     made->device = device;
     made->op_count = segment->op_count;
+    ocl_outline_read(segment, device->vector, &made->outline);
     made->input_width = input_width(segment->ops[0]);
     made->stages = (struct ocl_stage *)(made + 1);
     made->finishes = (struct ocl_finish *)(made->stages + ops);
-    upload.queue = device->cl->CreateCommandQueue(device->context,
-                                                  device->found->id, 0, &code);
+    upload.queue =
+        device->cl->CreateCommandQueue(device->context, device->id, 0, &code);
     if (code != CL_SUCCESS) {
         free(made);
         return ocl_device_fail(device, error, code, "clCreateCommandQueue",
@@ -481,7 +503,7 @@ cellgate_status ocl_prepare(cellgate_device *device,
     status = fill(&upload, made, segment, error);
     (void)device->cl->ReleaseCommandQueue(upload.queue);
     if (status == CELLGATE_OK)
-        status = warm_up(device, made, segment, error);
+        status = warm_up(device, made, error);
     if (status == CELLGATE_OK)
         *weights = made;
     else
