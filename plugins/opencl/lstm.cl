@@ -7,6 +7,7 @@
  *   FUSED   1: the whole-sequence kernel forms the input products itself
  *   PROJECT 1: the layer has a projection
  *   USUAL   1: the activations are sigmoid, tanh, tanh
+ *   HALF    1: matrices are kept in half precision
  *
  * Matrices are packed in blocks of V units with their four gates side by side:
  * element (k, unit u, gate g) is at
@@ -48,13 +49,13 @@ static void peepholes_of(const struct ocl_lstm_arguments *a,
 
 /* z += v * matrix, for ROWS rows of v, `stride` apart, in local memory. */
 static void multiply_local(real z[ROWS][4], local const float *v, int stride,
-                           int depth, global const float *matrix,
+                           int depth, global const WEIGHT *matrix,
                            size_t row_stride)
 {
     for (int k = 0; k < depth; k++, matrix += row_stride) {
-        const real i = REAL_LOAD(matrix), f = REAL_LOAD(matrix + V);
-        const real g = REAL_LOAD(matrix + 2 * V);
-        const real o = REAL_LOAD(matrix + 3 * V);
+        const real i = WEIGHT_LOAD(matrix), f = WEIGHT_LOAD(matrix + V);
+        const real g = WEIGHT_LOAD(matrix + 2 * V);
+        const real o = WEIGHT_LOAD(matrix + 3 * V);
 
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
@@ -87,9 +88,9 @@ static global const float *input_row(const struct ocl_lstm_arguments *a,
  */
 kernel void lstm_whole(const struct ocl_lstm_arguments a,
                        global const float *x, global const int *ids,
-                       global const float *kernel_matrix,
-                       global const float *recurrent,
-                       global const float *projection,
+                       global const WEIGHT *kernel_matrix,
+                       global const WEIGHT *recurrent,
+                       global const WEIGHT *projection,
                        global const float *bias, global const float *peephole,
                        global const float *products, global float *h_state,
                        global float *c_state, global float *y,
@@ -209,7 +210,7 @@ kernel void lstm_whole(const struct ocl_lstm_arguments a,
 #if PROJECT
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int block = item; block < a.output_blocks; block += items) {
-            global const float *from =
+            global const WEIGHT *from =
                 projection + (size_t)direction * a.hidden * padded_output +
                 block * BLOCK_STRIDE(a.hidden, V);
 
@@ -218,7 +219,7 @@ kernel void lstm_whole(const struct ocl_lstm_arguments a,
 
                 for (int k = 0; k < a.hidden; k++)
                     sum += hidden[r * padded + k] *
-                           REAL_LOAD(from + k * ROW_STRIDE(a.output_blocks, V));
+                           WEIGHT_LOAD(from + k * ROW_STRIDE(a.output_blocks, V));
                 if (step >= length[r])
                     sum = REAL_LOAD(h + r * padded_output + block * V);
                 REAL_STORE(sum, h_next + r * padded_output + block * V);
@@ -262,16 +263,16 @@ kernel void lstm_whole(const struct ocl_lstm_arguments a,
 #if !FUSED
 /* z += v * matrix, for ROWS rows of v in global memory, this slice of them. */
 static void multiply_rows(real z[ROWS][4], global const float *const *v,
-                          int depth, global const float *matrix,
+                          int depth, global const WEIGHT *matrix,
                           size_t row_stride)
 {
     const int slice = SLICES > 1 ? get_local_id(1) : 0;
 
     matrix += slice * row_stride;
     for (int k = slice; k < depth; k += SLICES) {
-        const real i = REAL_LOAD(matrix), f = REAL_LOAD(matrix + V);
-        const real g = REAL_LOAD(matrix + 2 * V);
-        const real o = REAL_LOAD(matrix + 3 * V);
+        const real i = WEIGHT_LOAD(matrix), f = WEIGHT_LOAD(matrix + V);
+        const real g = WEIGHT_LOAD(matrix + 2 * V);
+        const real o = WEIGHT_LOAD(matrix + 3 * V);
 
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
@@ -293,7 +294,7 @@ static void multiply_rows(real z[ROWS][4], global const float *const *v,
  * to `hidden`, [directions][batch][hidden], and lstm_project follows.
  */
 kernel void lstm_step(const struct ocl_lstm_arguments a,
-                      global const float *recurrent,
+                      global const WEIGHT *recurrent,
                       global const float *peephole,
                       global const float *products, global float *h,
                       global float *c, global float *hidden, global float *y,
@@ -400,7 +401,7 @@ kernel void lstm_step(const struct ocl_lstm_arguments a,
 #if PROJECT
 /* h = hidden * projection: item (block of outputs, sample, direction). */
 kernel void lstm_project(const struct ocl_lstm_arguments a,
-                         global const float *projection,
+                         global const WEIGHT *projection,
                          global const float *hidden, global float *h,
                          global float *y, global const int *lengths)
 {
@@ -413,7 +414,7 @@ kernel void lstm_project(const struct ocl_lstm_arguments a,
     const int outputs = min(V, a.output - block * V);
     const int length = lengths[b];
     const int t = a.reverse[direction] ? length - 1 - step : step;
-    global const float *from =
+    global const WEIGHT *from =
         projection + (size_t)direction * a.hidden * a.output_blocks * V +
         block * BLOCK_STRIDE(a.hidden, V);
     float values[V];
@@ -428,7 +429,7 @@ kernel void lstm_project(const struct ocl_lstm_arguments a,
     }
     for (int k = 0; k < a.hidden; k++)
         sum += hidden[row * a.hidden + k] *
-               REAL_LOAD(from + k * ROW_STRIDE(a.output_blocks, V));
+               WEIGHT_LOAD(from + k * ROW_STRIDE(a.output_blocks, V));
     REAL_STORE(sum, values);
     for (int u = 0; u < outputs; u++) {
         h_to[block * V + u] = values[u];

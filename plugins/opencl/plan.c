@@ -44,9 +44,12 @@ static cellgate_status lstm_kernels(struct cellgate_plan *plan, uint32_t index,
     const struct ocl_variant *variant = plan->variant;
     struct ocl_stage_plan *stage = &plan->stages[index];
     const bool step = variant->way == OCL_STEP;
-    const struct ocl_lstm_build build = { variant->rows,
-                                          variant->way == OCL_FUSED,
-                                          lstm->projects, lstm->usual };
+    const struct ocl_build build = { .half = variant->pack == OCL_PACK_HALF,
+                                     .lstm = true,
+                                     .fused = variant->way == OCL_FUSED,
+                                     .project = lstm->projects,
+                                     .usual = lstm->usual,
+                                     .rows = variant->rows };
     cl_program program = NULL;
     cellgate_status status = ocl_program_get(device, &build, &program, error);
 
@@ -100,8 +103,10 @@ static cellgate_status plan_kernels(struct cellgate_plan *plan,
                                     cellgate_error *error)
 {
     cellgate_device *device = plan->device;
+    const struct ocl_build build = { .half =
+                                         plan->variant->pack == OCL_PACK_HALF };
     cl_program rows = NULL;
-    cellgate_status status = ocl_program_get(device, NULL, &rows, error);
+    cellgate_status status = ocl_program_get(device, &build, &rows, error);
     uint32_t i;
 
     if (status == CELLGATE_OK)
@@ -325,6 +330,10 @@ cellgate_status ocl_plan_create(cellgate_device *device,
                                    shape.batch, error);
     if (status != CELLGATE_OK)
         return status;
+    if (ocl_variant_at(variant)->pack != weights->pack)
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "variant %s needs weights of another pack",
+                             ocl_variant_at(variant)->name);
     made = allocate(device, weights, &shape);
     if (!made)
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "no memory for a plan");

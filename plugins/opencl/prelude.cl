@@ -28,4 +28,20 @@ typedef JOIN(float, V) real;
     ((x) < (low) ? (low) : (x) > (high) ? (high) : (x))
 #endif
 
+/* Matrices are kept in half precision, or as floats; vload_half is of every
+   OpenCL. */
+#if HALF
+#define WEIGHT half
+#define WEIGHT_AT(p) vload_half(0, p)
+#if V == 1
+#define WEIGHT_LOAD(p) vload_half(0, p)
+#else
+#define WEIGHT_LOAD(p) JOIN(vload_half, V)(0, p)
+#endif
+#else
+#define WEIGHT float
+#define WEIGHT_AT(p) (*(p))
+#define WEIGHT_LOAD(p) REAL_LOAD(p)
+#endif
+
 #define CELL_FUNCTION static inline

@@ -14,12 +14,13 @@ struct ocl_program {
 };
 
 static void options_of(const cellgate_device *device,
-                       const struct ocl_lstm_build *build, char *options)
+                       const struct ocl_build *build, char *options)
 {
-    int used = snprintf(options, OPTIONS_SIZE, "-cl-std=CL1.2 -DV=%u -DSIDE=%u",
-                        device->vector, device->side);
+    int used = snprintf(options, OPTIONS_SIZE,
+                        "-cl-std=CL1.2 -DV=%u -DSIDE=%u -DHALF=%d",
+                        device->vector, device->side, build->half);
 
-    if (!build) {
+    if (!build->lstm) {
         (void)snprintf(options + used, OPTIONS_SIZE - (size_t)used,
                        " -DUSUAL=0");
         return;
@@ -246,7 +247,7 @@ static cl_program find_program(cellgate_device *device, const char *options)
 
 /* Requests that need what is there don't wait for what is being compiled. */
 cellgate_status ocl_program_get(cellgate_device *device,
-                                const struct ocl_lstm_build *build,
+                                const struct ocl_build *build,
                                 cl_program *program, cellgate_error *error)
 {
     cellgate_status status = CELLGATE_OK;
@@ -259,9 +260,9 @@ cellgate_status ocl_program_get(cellgate_device *device,
         (void)pthread_mutex_lock(&device->compiling);
         found = find_program(device, options); /* by another thread? */
         if (!found)
-            status = add_program(device, options,
-                                 build ? ocl_source_lstm : ocl_source_rows,
-                                 &found, error);
+            status = add_program(
+                device, options,
+                build->lstm ? ocl_source_lstm : ocl_source_rows, &found, error);
         (void)pthread_mutex_unlock(&device->compiling);
     }
     if (status == CELLGATE_OK)

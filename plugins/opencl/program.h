@@ -9,18 +9,20 @@
 extern const char ocl_source_rows[];
 extern const char ocl_source_lstm[];
 
-/* What lstm.cl is compiled for. */
-struct ocl_lstm_build {
-    uint32_t rows;
+/* What a program is compiled for. */
+struct ocl_build {
+    bool half; /* the matrices */
+    bool lstm; /* it is lstm.cl, and what follows counts; else rows.cl */
     bool fused, project, usual;
+    uint32_t rows;
 };
 
 /*
  * The program, which the device owns; compiled, or taken from the cache, when
- * it is asked for the first time. `build` NULL is rows.cl.
+ * it is asked for the first time.
  */
 cellgate_status ocl_program_get(cellgate_device *device,
-                                const struct ocl_lstm_build *build,
+                                const struct ocl_build *build,
                                 cl_program *program, cellgate_error *error);
 
 /* A kernel of a plan's own: arguments are kept in it. */

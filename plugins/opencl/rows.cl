@@ -59,12 +59,12 @@ static void product_store(const struct ocl_product_arguments *a,
 
 kernel void product(const struct ocl_product_arguments a,
                     global const float *x, global const int *ids,
-                    global const float *matrix, global const float *bias,
+                    global const WEIGHT *matrix, global const float *bias,
                     global float *y, global const int *lengths)
 {
     const int block = get_global_id(0), direction = get_global_id(2);
     const int rows = (a.end - a.first) * a.batch;
-    global const float *columns = matrix + direction * a.matrix_direction +
+    global const WEIGHT *columns = matrix + direction * a.matrix_direction +
                                   block * MATRIX_BLOCK(a.depth);
 
     bias += ((size_t)direction * a.blocks + block) * 4 * V;
@@ -87,10 +87,10 @@ kernel void product(const struct ocl_product_arguments a,
                 z[r][g] = REAL_LOAD(bias + g * V);
         }
         for (int k = 0; k < a.depth; k++) {
-            global const float *row = columns + k * MATRIX_ROW(a.blocks);
-            const real m0 = REAL_LOAD(row), m1 = REAL_LOAD(row + V);
-            const real m2 = REAL_LOAD(row + 2 * V);
-            const real m3 = REAL_LOAD(row + 3 * V);
+            global const WEIGHT *row = columns + k * MATRIX_ROW(a.blocks);
+            const real m0 = WEIGHT_LOAD(row), m1 = WEIGHT_LOAD(row + V);
+            const real m2 = WEIGHT_LOAD(row + 2 * V);
+            const real m3 = WEIGHT_LOAD(row + 3 * V);
 
 #pragma unroll
             for (int r = 0; r < TILE; r++) {
@@ -124,7 +124,7 @@ kernel void product(const struct ocl_product_arguments a,
 __attribute__((reqd_work_group_size(SIDE, SIDE, 1)))
 kernel void product(const struct ocl_product_arguments a,
                     global const float *x, global const int *ids,
-                    global const float *matrix, global const float *bias,
+                    global const WEIGHT *matrix, global const float *bias,
                     global float *y, global const int *lengths)
 {
     local float left[DEPTH][4 * SIDE + 1], right[DEPTH][4 * SIDE];
@@ -164,8 +164,8 @@ kernel void product(const struct ocl_product_arguments a,
             const int n = e % (4 * SIDE), k = e / (4 * SIDE);
 
             right[k][n] = k0 + k < a.depth && first_column + n < width
-                              ? matrix[(size_t)(k0 + k) * width +
-                                       first_column + n]
+                              ? WEIGHT_AT(matrix + (size_t)(k0 + k) * width +
+                                          first_column + n)
                               : 0.0f;
         }
         barrier(CLK_LOCAL_MEM_FENCE);

@@ -60,8 +60,12 @@ struct ocl_outline {
     uint64_t digest; /* of what may keep a variant from starting */
 };
 
+/* How matrices are kept. */
+enum ocl_pack { OCL_PACK_FLOAT, OCL_PACK_HALF, OCL_PACKS };
+
 struct cellgate_weights {
     cellgate_device *device;
+    enum ocl_pack pack;
     struct ocl_outline outline;
     uint32_t op_count;
     uint32_t stage_count;
@@ -79,6 +83,7 @@ struct ocl_variant {
     const char *name;
     enum ocl_way way;
     uint32_t rows; /* samples of a work-group */
+    enum ocl_pack pack;
 };
 
 /* The variants, numbered by their ids; NULL beyond the last. */

@@ -10,10 +10,20 @@
 #include "plugins/opencl/segment.h"
 
 static const struct ocl_variant variants[] = {
-    { "fused", OCL_FUSED, 1 }, { "fused4", OCL_FUSED, 4 },
-    { "whole", OCL_WHOLE, 1 }, { "whole4", OCL_WHOLE, 4 },
-    { "step", OCL_STEP, 1 },   { "step4", OCL_STEP, 4 },
-    { "rows", OCL_ROWS, 1 },
+    { "fused", OCL_FUSED, 1, OCL_PACK_FLOAT },
+    { "fused4", OCL_FUSED, 4, OCL_PACK_FLOAT },
+    { "whole", OCL_WHOLE, 1, OCL_PACK_FLOAT },
+    { "whole4", OCL_WHOLE, 4, OCL_PACK_FLOAT },
+    { "step", OCL_STEP, 1, OCL_PACK_FLOAT },
+    { "step4", OCL_STEP, 4, OCL_PACK_FLOAT },
+    { "rows", OCL_ROWS, 1, OCL_PACK_FLOAT },
+    { "fused-f16", OCL_FUSED, 1, OCL_PACK_HALF },
+    { "fused4-f16", OCL_FUSED, 4, OCL_PACK_HALF },
+    { "whole-f16", OCL_WHOLE, 1, OCL_PACK_HALF },
+    { "whole4-f16", OCL_WHOLE, 4, OCL_PACK_HALF },
+    { "step-f16", OCL_STEP, 1, OCL_PACK_HALF },
+    { "step4-f16", OCL_STEP, 4, OCL_PACK_HALF },
+    { "rows-f16", OCL_ROWS, 1, OCL_PACK_HALF },
 };
 
 const struct ocl_variant *ocl_variant_at(uint64_t id)
@@ -46,8 +56,8 @@ static void mix(uint64_t *digest, int64_t number)
 static void add_lstm(const cellgate_op *op, uint32_t vector,
                      struct ocl_outline *outline)
 {
-    static const struct ocl_variant whole = { "", OCL_WHOLE, 1 };
-    static const struct ocl_variant fused = { "", OCL_FUSED, 1 };
+    static const struct ocl_variant whole = { .way = OCL_WHOLE, .rows = 1 };
+    static const struct ocl_variant fused = { .way = OCL_FUSED, .rows = 1 };
     struct ocl_lstm lstm;
     uint64_t memory;
 
@@ -153,6 +163,10 @@ static cellgate_status check_offer(const cellgate_device *device,
         return cellgate_refuse(
             error, CELLGATE_REASON_CHAIN, "variant %s is for chains %s an LSTM",
             variant->name, outline->has_lstm ? "without" : "with");
+    if (variant->pack != OCL_PACK_FLOAT && !outline->has_matrix)
+        return cellgate_refuse(error, CELLGATE_REASON_CHAIN,
+                               "variant %s is for chains with a matrix",
+                               variant->name);
     if (variant->rows > 1 && batch == 1)
         return cellgate_refuse(error, CELLGATE_REASON_SHAPE,
                                "variant %s is for more samples than one",
@@ -233,7 +247,9 @@ cellgate_status ocl_support(cellgate_device *device,
     if (!ocl_variant_offered(device, &outline, checked.batch, index, &known.id))
         return CELLGATE_END;
     known.threads = device->threads;
-    known.numeric = CELLGATE_NUMERIC_F32;
+    known.pack = ocl_variant_at(known.id)->pack;
+    known.numeric = known.pack == OCL_PACK_HALF ? CELLGATE_NUMERIC_F16
+                                                : CELLGATE_NUMERIC_F32;
     name(device, ocl_variant_at(known.id), known.name);
     (void)find_refusal(device, &outline, known.id, known.refusal);
     cellgate_struct_copy(variant, &known);

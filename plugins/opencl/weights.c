@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "plugins/opencl/half.h"
 #include "plugins/opencl/plan.h"
 #include "plugins/opencl/program.h"
 #include "plugins/opencl/segment.h"
@@ -61,19 +62,25 @@ static void pack_columns(const struct pack *pack, const float *from,
 struct upload {
     cellgate_device *device;
     cl_command_queue queue;
+    enum ocl_pack pack;
     float *host;
     int64_t count;
+    size_t size; /* of an element on the device */
 };
 
 static cellgate_status upload_begin(struct upload *upload, int64_t count,
-                                    struct ocl_buffer *buffer,
+                                    bool matrix, struct ocl_buffer *buffer,
                                     cellgate_error *error)
 {
+    const size_t size = matrix && upload->pack == OCL_PACK_HALF
+                            ? sizeof(uint16_t)
+                            : sizeof(float);
     cellgate_status status =
-        ocl_buffer_create(upload->device, count, sizeof(float), buffer, error);
+        ocl_buffer_create(upload->device, count, size, buffer, error);
 
     if (status != CELLGATE_OK)
         return status;
+    upload->size = size;
     upload->count = count > 0 ? count : 1;
     upload->host = calloc((size_t)upload->count, sizeof(float));
     if (!upload->host)
@@ -83,14 +90,42 @@ static cellgate_status upload_begin(struct upload *upload, int64_t count,
     return CELLGATE_OK;
 }
 
+/* In the same memory: an element takes the place of one before it. */
+static cellgate_status round_to_half(struct upload *upload,
+                                     cellgate_error *error)
+{
+    uint16_t *to = (uint16_t *)(void *)upload->host;
+    int64_t i;
+
+    for (i = 0; i < upload->count; i++) {
+        const float from = upload->host[i];
+        const uint16_t rounded = ocl_half(from);
+
+        if (ocl_half_overflows(from))
+            return cellgate_refuse(
+                error, CELLGATE_REASON_DTYPE,
+                "a weight of %g does not fit into half precision, which ends "
+                "at 65504",
+                (double)from);
+        memcpy(to + i, &rounded, sizeof rounded);
+    }
+    return CELLGATE_OK;
+}
+
 static cellgate_status upload_end(struct upload *upload,
                                   const struct ocl_buffer *buffer,
                                   cellgate_error *error)
 {
-    cl_int code = upload->device->cl->EnqueueWriteBuffer(
-        upload->queue, buffer->memory, CL_TRUE, 0,
-        (size_t)upload->count * sizeof(float), upload->host, 0, NULL, NULL);
+    cellgate_status status = upload->size == sizeof(float)
+                                 ? CELLGATE_OK
+                                 : round_to_half(upload, error);
+    cl_int code;
 
+    if (status != CELLGATE_OK)
+        return status;
+    code = upload->device->cl->EnqueueWriteBuffer(
+        upload->queue, buffer->memory, CL_TRUE, 0,
+        (size_t)upload->count * upload->size, upload->host, 0, NULL, NULL);
     free(upload->host);
     upload->host = NULL;
     if (code != CL_SUCCESS)
@@ -110,7 +145,7 @@ static cellgate_status upload_array(struct upload *upload, const float *from,
                                     int64_t count, struct ocl_buffer *buffer,
                                     cellgate_error *error)
 {
-    cellgate_status status = upload_begin(upload, count, buffer, error);
+    cellgate_status status = upload_begin(upload, count, false, buffer, error);
 
     if (status != CELLGATE_OK)
         return status;
@@ -163,8 +198,8 @@ upload_matrix(struct upload *upload, const struct ocl_lstm *lstm,
     else if (which == PROJECTION)
         pack = (struct pack){ NULL, lstm->output_blocks, vector, lstm->hidden,
                               vector == 1 };
-    status = upload_begin(upload, lstm->directions * pack_size(&pack), buffer,
-                          error);
+    status = upload_begin(upload, lstm->directions * pack_size(&pack),
+                          which != BIAS, buffer, error);
     for (d = 0; status == CELLGATE_OK && d < lstm->directions; d++) {
         const cellgate_lstm_weights *w = &from->weights[d];
 
@@ -188,7 +223,7 @@ static cellgate_status upload_peepholes(struct upload *upload,
 {
     const int64_t padded = (int64_t)lstm->blocks * upload->device->vector;
     cellgate_status status = upload_begin(upload, lstm->directions * 3 * padded,
-                                          &lstm->peephole, error);
+                                          false, &lstm->peephole, error);
     int i;
 
     if (status != CELLGATE_OK)
@@ -243,14 +278,16 @@ static cellgate_status upload_dense(struct upload *upload, uint32_t op,
     *dense = (struct ocl_dense){ .input = from->input_size,
                                  .units = from->units,
                                  .blocks = (int32_t)pack.blocks };
-    status = upload_begin(upload, pack_size(&pack), &dense->kernel, error);
+    status =
+        upload_begin(upload, pack_size(&pack), true, &dense->kernel, error);
     if (status != CELLGATE_OK)
         return status;
     pack.to = upload->host;
     pack_columns(&pack, from->kernel, from->units);
     status = upload_end(upload, &dense->kernel, error);
     if (status == CELLGATE_OK)
-        status = upload_begin(upload, pack.blocks * width, &dense->bias, error);
+        status = upload_begin(upload, pack.blocks * width, false, &dense->bias,
+                              error);
     if (status != CELLGATE_OK)
         return status;
     if (from->has_bias)
@@ -445,9 +482,11 @@ static cellgate_status warm_up(cellgate_device *device,
 
     for (i = 0; ocl_variant_offered(device, outline, 0, i, &id); i++) {
         cellgate_error why = CELLGATE_ERROR_INIT;
-        cellgate_status status =
-            ocl_variant_check(device, outline, id, 0, &why);
+        cellgate_status status;
 
+        if (ocl_variant_at(id)->pack != weights->pack)
+            continue;
+        status = ocl_variant_check(device, outline, id, 0, &why);
         if (status == CELLGATE_OK) {
             status = ocl_plan_warm(device, weights, id, &why);
             if (concerns_all(status)) {
@@ -472,7 +511,7 @@ cellgate_status ocl_prepare(cellgate_device *device,
                             cellgate_weights **weights, cellgate_error *error)
 {
     const size_t ops = segment->op_count;
-    struct upload upload = { .device = device };
+    struct upload upload = { .device = device, .pack = (enum ocl_pack)pack };
     cellgate_status status = ocl_device_check(device, error);
     struct cellgate_weights *made;
     cl_int code;
@@ -481,13 +520,14 @@ cellgate_status ocl_prepare(cellgate_device *device,
         status = ocl_segment_check(segment, error);
     if (status != CELLGATE_OK)
         return status;
-    if (pack != 0)
+    if (pack >= OCL_PACKS)
         return cellgate_fail(error, CELLGATE_INVALID, "no pack %u", pack);
     made = calloc(1, sizeof *made + ops * (sizeof made->stages[0] +
                                            sizeof made->finishes[0]));
     if (!made)
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "no memory");
     made->device = device;
+    made->pack = (enum ocl_pack)pack;
     made->op_count = segment->op_count;
     ocl_outline_read(segment, device->vector, &made->outline);
     made->input_width = input_width(segment->ops[0]);

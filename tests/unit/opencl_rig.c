@@ -116,13 +116,18 @@ cellgate_device *open_device(void)
     return device;
 }
 
-cellgate_weights *prepare(cellgate_device *device)
+cellgate_weights *prepare_pack(cellgate_device *device, uint32_t pack)
 {
     cellgate_weights *weights = NULL;
 
-    if (table->prepare(device, &segment, 0, &weights, &error) != CELLGATE_OK)
+    if (table->prepare(device, &segment, pack, &weights, &error) != CELLGATE_OK)
         fail_msg("prepare: %s", error.text);
     return weights;
+}
+
+cellgate_weights *prepare(cellgate_device *device)
+{
+    return prepare_pack(device, 0);
 }
 
 bool next_variant(const cellgate_weights *weights, uint64_t *id)
@@ -130,7 +135,8 @@ bool next_variant(const cellgate_weights *weights, uint64_t *id)
     cellgate_error ignored = CELLGATE_ERROR_INIT;
 
     for (; ocl_variant_at(*id); ++*id)
-        if (ocl_variant_check(weights->device, &weights->outline, *id, BATCH,
+        if (ocl_variant_at(*id)->pack == weights->pack &&
+            ocl_variant_check(weights->device, &weights->outline, *id, BATCH,
                               &ignored) == CELLGATE_OK)
             return true;
     return false;

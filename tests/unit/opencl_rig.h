@@ -41,8 +41,10 @@ extern struct ocl_api driver;  /* as it is */
 /* Numbers of magnitude 0.4 and less. */
 void make_random(float *to, size_t count, uint64_t seed);
 cellgate_device *open_device(void);
-cellgate_weights *prepare(cellgate_device *device);
-/* Of the variants that run the layer, the first from *id on; false: none. */
+cellgate_weights *prepare(cellgate_device *device); /* floats */
+cellgate_weights *prepare_pack(cellgate_device *device, uint32_t pack);
+/* Of the variants that run the layer with these weights, the first from *id on;
+   false: none. */
 bool next_variant(const cellgate_weights *weights, uint64_t *id);
 cellgate_status run(cellgate_plan *plan, float *to);
 void remove_folder(const char *path);

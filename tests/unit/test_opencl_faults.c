@@ -279,6 +279,8 @@ static void test_one_variant_fails(void **state)
          i++) {
         const bool fused = strncmp(variant.name, "fused", 5) == 0;
 
+        if (variant.pack != 0)
+            continue;
         assert_int_equal(variant.refusal[0] != '\0', fused);
         if (fused)
             assert_non_null(

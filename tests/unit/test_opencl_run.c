@@ -225,10 +225,12 @@ static void test_offers_are_plans(void **state)
     cl_ulong *local = &instance->found.devices[0].local_memory;
     const cl_ulong before = *local, sizes[] = { 100, 400, 800, 2000, before };
     cellgate_device *device = open_device();
-    cellgate_weights *weights = prepare(device);
+    cellgate_weights *weights[OCL_PACKS];
     int offers[10] = { 0 };
 
     (void)state;
+    for (uint32_t pack = 0; pack < OCL_PACKS; pack++)
+        weights[pack] = prepare_pack(device, pack);
     for (int i = 0; i < 10; i++) {
         const cellgate_shape *of = i < 5 ? &shape : &one;
 
@@ -245,7 +247,9 @@ static void test_offers_are_plans(void **state)
                  at++)
                 offered = offered || variant.id == id;
             offers[i] += offered;
-            status = table->plan_create(device, weights, id, of, &plan, &error);
+            status =
+                table->plan_create(device, weights[ocl_variant_at(id)->pack],
+                                   id, of, &plan, &error);
             assert_int_equal(status,
                              offered ? CELLGATE_OK : CELLGATE_UNSUPPORTED);
             table->plan_destroy(plan);
@@ -254,7 +258,8 @@ static void test_offers_are_plans(void **state)
     *local = before;
     assert_true(offers[0] < offers[4] && offers[5] < offers[4]);
     assert_true(offers[0] > 0);
-    table->weights_free(weights);
+    for (uint32_t pack = 0; pack < OCL_PACKS; pack++)
+        table->weights_free(weights[pack]);
     table->device_close(device);
 }
 
