@@ -16,7 +16,7 @@ struct cellgate_instance {
 
 struct cellgate_device {
     const cellgate_host *host;
-    const struct cpu_kernels *kernels;
+    const struct cpu_kernels *kernels[CPU_PACKS];
     uint32_t threads; /* at most what the host grants; at least 1 */
     struct cpu_team *team;
 };

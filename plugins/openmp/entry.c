@@ -102,7 +102,7 @@ static cellgate_status device_describe(cellgate_instance *instance,
                                        cellgate_error *error)
 {
     const cellgate_host *host = instance->host;
-    const char *level = cpu_level("auto")->name;
+    const char *level = cpu_level("auto", CPU_PACK_F32)->name;
     cellgate_device_description known = { .struct_size = sizeof known };
 
     if (index != 0)
@@ -125,8 +125,11 @@ static cellgate_status device_describe(cellgate_instance *instance,
 static cellgate_status choose_level(cellgate_device *device, const char *level,
                                     cellgate_error *error)
 {
-    device->kernels = cpu_level(level);
-    if (!device->kernels)
+    int pack;
+
+    for (pack = 0; pack < CPU_PACKS; pack++)
+        device->kernels[pack] = cpu_level(level, (enum cpu_pack)pack);
+    if (!device->kernels[CPU_PACK_F32])
         return cellgate_fail(error, CELLGATE_BAD_CONFIG,
                              "level = %s: this machine or this build does not "
                              "have it; level = auto takes the best it has",

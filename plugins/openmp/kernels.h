@@ -4,6 +4,7 @@
  * Each kernels_<level>.c includes it once, after that header, with
  *
  *   KERNELS_TABLE  the table to define, KERNELS_NAME  its name
+ *   WEIGHTS_F16 or WEIGHTS_INT8 where the weights are not float32 (narrow.h)
  *
  * A tile is `rows` rows by one panel: 4 * rows vectors of sums, held in
  * registers over the whole depth. `rows` is a constant in every inlined copy.
@@ -16,21 +17,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "plugins/openmp/activation.h"
+#include "plugins/openmp/cell.h"
 #include "plugins/openmp/levels.h"
-#include "plugins/openmp/vec_math.h"
-
-#define PANEL (4 * (int64_t)VF_WIDTH)
-
-#define INLINE static inline __attribute__((always_inline))
-#define NOINLINE static __attribute__((noinline))
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#define UNROLL_DEPTH _Pragma("clang loop unroll_count(4)")
-#else
-#define UNROLL _Pragma("GCC unroll 8")
-#define UNROLL_DEPTH _Pragma("GCC unroll 4")
-#endif
 
 /* [first, end) of something. */
 struct range {
@@ -38,10 +26,67 @@ struct range {
     int64_t end;
 };
 
+/* ---- Weights ----------------------------------------------------------- */
+
+#if defined(WEIGHTS_F16)
+typedef uint16_t weight;
+#define WEIGHTS_PACK CPU_PACK_F16
+#define weight_load vf_load_f16
+#elif defined(WEIGHTS_INT8)
+typedef int8_t weight;
+#define WEIGHTS_PACK CPU_PACK_INT8
+#define weight_load vf_load_int8
+#else
+typedef float weight;
+#define WEIGHTS_PACK CPU_PACK_F32
+#define weight_load vf_load
+#endif
+#define SCALED (WEIGHTS_PACK == CPU_PACK_INT8)
+
+/* Multiplies sums by their columns' scales, or by the reciprocals of these. */
+INLINE void scale_sums(vf sum[][4], const int rows,
+                       const struct cpu_matrix *matrix, int64_t panel,
+                       const int reciprocals)
+{
+    const float *scales =
+        SCALED ? matrix->scales + (2 * panel + reciprocals) * PANEL : NULL;
+    int r, g;
+
+    UNROLL
+    for (g = 0; SCALED && g < 4; g++) {
+        const vf scale = vf_load(scales + g * VF_WIDTH);
+
+        UNROLL
+        for (r = 0; r < rows; r++)
+            sum[r][g] = vf_mul(sum[r][g], scale);
+    }
+}
+
+/*
+ * While the products of a matrix are added to them, sums are in units of their
+ * columns' scales: from the first of its depth until the last, however that is
+ * blocked.
+ */
+INLINE void enter_units(vf sum[][4], const int rows,
+                        const struct cpu_matrix *matrix, int64_t panel,
+                        struct range depth)
+{
+    if (SCALED && depth.first == 0)
+        scale_sums(sum, rows, matrix, panel, 1);
+}
+
+INLINE void leave_units(vf sum[][4], const int rows,
+                        const struct cpu_matrix *matrix, int64_t panel,
+                        struct range depth)
+{
+    if (SCALED && depth.end == matrix->depth)
+        scale_sums(sum, rows, matrix, panel, 0);
+}
+
 /* ---- Products ---------------------------------------------------------- */
 
 INLINE void accumulate_rows(vf sum[][4], const int rows, const float *const *in,
-                            int64_t first, const float *panel, int64_t depth)
+                            int64_t first, const weight *panel, int64_t depth)
 {
     const float *from[VF_TILE];
     int64_t k;
@@ -59,11 +104,11 @@ INLINE void accumulate_rows(vf sum[][4], const int rows, const float *const *in,
             value[r] = vf_set(from[r][k]);
         UNROLL
         for (g = 0; g < 4; g++) {
-            vf weight = vf_load(panel + k * PANEL + g * VF_WIDTH);
+            vf factor = weight_load(panel + k * PANEL + g * VF_WIDTH);
 
             UNROLL
             for (r = 0; r < rows; r++)
-                sum[r][g] = vf_fma(value[r], weight, sum[r][g]);
+                sum[r][g] = vf_fma(value[r], factor, sum[r][g]);
         }
     }
 }
@@ -73,7 +118,7 @@ INLINE void accumulate_rows(vf sum[][4], const int rows, const float *const *in,
  * it takes two panels at a time.
  */
 INLINE void accumulate_pair(vf one[4], vf other[4], const float *in,
-                            const float *panel, const float *other_panel,
+                            const weight *panel, const weight *other_panel,
                             int64_t depth)
 {
     int64_t k;
@@ -87,17 +132,18 @@ INLINE void accumulate_pair(vf one[4], vf other[4], const float *in,
         for (g = 0; g < 4; g++) {
             const int64_t at = k * PANEL + g * VF_WIDTH;
 
-            one[g] = vf_fma(value, vf_load(panel + at), one[g]);
-            other[g] = vf_fma(value, vf_load(other_panel + at), other[g]);
+            one[g] = vf_fma(value, weight_load(panel + at), one[g]);
+            other[g] = vf_fma(value, weight_load(other_panel + at), other[g]);
         }
     }
 }
 
 /* Where a range of a panel's depth begins. */
-INLINE const float *weights_of(const struct cpu_matrix *matrix, int64_t panel,
-                               struct range depth)
+INLINE const weight *weights_of(const struct cpu_matrix *matrix, int64_t panel,
+                                struct range depth)
 {
-    return matrix->panels + (panel * matrix->depth + depth.first) * PANEL;
+    return (const weight *)matrix->panels +
+           (panel * matrix->depth + depth.first) * PANEL;
 }
 
 /* A range of inputs with their weights. */
@@ -105,8 +151,10 @@ INLINE void accumulate(vf sum[][4], const int rows, const float *const *in,
                        const struct cpu_matrix *matrix, int64_t panel,
                        struct range depth)
 {
+    enter_units(sum, rows, matrix, panel, depth);
     accumulate_rows(sum, rows, in, depth.first,
                     weights_of(matrix, panel, depth), depth.end - depth.first);
+    leave_units(sum, rows, matrix, panel, depth);
 }
 
 /* The same for one row and two panels. */
@@ -114,10 +162,14 @@ INLINE void accumulate_both(vf sum[2][1][4], const float *in,
                             const struct cpu_matrix *matrix,
                             const int64_t panel[2], struct range depth)
 {
+    enter_units(sum[0], 1, matrix, panel[0], depth);
+    enter_units(sum[1], 1, matrix, panel[1], depth);
     accumulate_pair(sum[0][0], sum[1][0], in + depth.first,
                     weights_of(matrix, panel[0], depth),
                     weights_of(matrix, panel[1], depth),
                     depth.end - depth.first);
+    leave_units(sum[0], 1, matrix, panel[0], depth);
+    leave_units(sum[1], 1, matrix, panel[1], depth);
 }
 
 INLINE void start_from_bias(vf sum[][4], const int rows,
@@ -225,101 +277,7 @@ INLINE void product_pair(const struct cpu_product *p, struct range depth,
     store_product(sum[1], 1, p, panel[1], 0);
 }
 
-/* ---- The cell ---------------------------------------------------------- */
-
-NOINLINE vf activate_lanes(const cellgate_activation *activation, vf x)
-{
-    float lanes[VF_WIDTH];
-    int i;
-
-    vf_store(lanes, x);
-    for (i = 0; i < VF_WIDTH; i++)
-        lanes[i] = cpu_activation(activation, lanes[i]);
-    return vf_load(lanes);
-}
-
-NOINLINE vf activate_vector(const cellgate_activation *activation, vf x)
-{
-    const vf a = vf_set(activation->alpha), b = vf_set(activation->beta);
-    const vf zero = vf_set(0), one = vf_set(1), half = vf_set(0.5f);
-
-    switch (activation->kind) {
-    case CELLGATE_TANH:
-        return vf_tanh(x);
-    case CELLGATE_SIGMOID:
-        return vf_sigmoid(x);
-    case CELLGATE_LINEAR:
-        return x;
-    case CELLGATE_RELU:
-        return vf_max(zero, x);
-    case CELLGATE_LEAKY_RELU:
-        return vf_choose(vf_less(x, zero), vf_mul(a, x), x);
-    case CELLGATE_RELU6:
-        return vf_min(vf_set(6), vf_max(zero, x));
-    case CELLGATE_SILU:
-        return vf_mul(x, vf_sigmoid(x));
-    case CELLGATE_HARD_SIGMOID:
-        return vf_min(one, vf_max(zero, vf_fma(a, x, b)));
-    case CELLGATE_SPARSE_SIGMOID:
-        return vf_min(one, vf_max(zero, vf_fma(half, x, half)));
-    case CELLGATE_HARD_TANH:
-        return vf_min(one, vf_max(vf_set(-1), x));
-    case CELLGATE_AFFINE:
-        return vf_fma(a, x, b);
-    case CELLGATE_SCALED_TANH:
-        return vf_mul(a, vf_tanh(vf_mul(b, x)));
-    default:
-        return activate_lanes(activation, x);
-    }
-}
-
-/*
- * Sums of the gates i, f, c, o to the new c and to o . hidden(c). The five
- * activations are fractions, and their products need three divisions.
- */
-INLINE vf standard_cell(const vf sum[4], float *c)
-{
-    vf above, below, state;
-
-    vf_tanh_fraction(sum[2], &above, &below);
-    state = vf_add(vf_div(vf_load(c), vf_sigmoid_divisor(sum[1])),
-                   vf_div(above, vf_mul(below, vf_sigmoid_divisor(sum[0]))));
-    vf_store(c, state);
-    vf_tanh_fraction(state, &above, &below);
-    return vf_div(above, vf_mul(below, vf_sigmoid_divisor(sum[3])));
-}
-
-INLINE vf clipped(vf x, float clip)
-{
-    return clip == 0 ? x : vf_min(vf_set(clip), vf_max(vf_set(-clip), x));
-}
-
-NOINLINE vf general_cell(const struct cpu_cell *cell, int64_t panel,
-                         const float *sums, float *c)
-{
-    const cellgate_activation *act = cell->activations;
-    const float *peephole =
-        cell->peepholes ? cell->peepholes + panel * 3 * VF_WIDTH : NULL;
-    vf old = vf_load(c), i = vf_load(sums), f = vf_load(sums + VF_WIDTH);
-    vf g = vf_load(sums + 2 * VF_WIDTH), o = vf_load(sums + 3 * VF_WIDTH);
-
-    if (peephole) {
-        i = vf_fma(vf_load(peephole), old, i);
-        f = vf_fma(vf_load(peephole + VF_WIDTH), old, f);
-    }
-    i = activate_vector(&act[0], clipped(i, cell->clip));
-    if (cell->coupled)
-        f = vf_sub(vf_set(1), i);
-    else
-        f = activate_vector(&act[0], clipped(f, cell->clip));
-    g = activate_vector(&act[1], clipped(g, cell->clip));
-    old = vf_fma(f, old, vf_mul(i, g));
-    vf_store(c, old);
-    if (peephole)
-        o = vf_fma(vf_load(peephole + 2 * VF_WIDTH), old, o);
-    o = activate_vector(&act[0], clipped(o, cell->clip));
-    return vf_mul(o, activate_vector(&act[2], old));
-}
+/* ---- A step ------------------------------------------------------------ */
 
 INLINE void start_from_gates(vf sum[][4], const int rows,
                              const struct cpu_step *s, int64_t panel,
@@ -441,12 +399,12 @@ INLINE void step_pair(const struct cpu_step *s, struct range depth,
  */
 #define PANEL_BYTES (128 * 1024)
 #define ROWS_BYTES (256 * 1024)
-#define DEPTH_BLOCK (PANEL_BYTES / (PANEL * (int64_t)sizeof(float)))
+#define DEPTH_BLOCK (PANEL_BYTES / (PANEL * (int64_t)sizeof(weight)))
 
 /* Weights to fetch into the level-2 cache while the tiles of a panel run. */
 struct ahead {
-    const float *weights;
-    int64_t count; /* 0: none */
+    const char *weights;
+    int64_t bytes; /* 0: none */
 };
 
 /*
@@ -455,10 +413,10 @@ struct ahead {
  */
 static bool fetches_ahead(const struct cpu_matrix *matrix, struct range block)
 {
-    return block.end - block.first > VF_TILE && matrix->panel_count *
-                                                        matrix->depth * PANEL *
-                                                        (int64_t)sizeof(float) >
-                                                    2 * ROWS_BYTES;
+    const int64_t bytes =
+        matrix->panel_count * matrix->depth * PANEL * (int64_t)sizeof(weight);
+
+    return block.end - block.first > VF_TILE && bytes > 2 * ROWS_BYTES;
 }
 
 /* The range of `depth` of a panel; nothing beyond the matrix. */
@@ -467,20 +425,20 @@ static struct ahead ahead_of(const struct cpu_matrix *matrix,
 {
     if (panel < 0 || panel >= matrix->panel_count)
         return (struct ahead){ NULL, 0 };
-    return (struct ahead){ matrix->panels +
-                               (panel * matrix->depth + depth.first) * PANEL,
-                           (depth.end - depth.first) * PANEL };
+    return (struct ahead){ (const char *)weights_of(matrix, panel, depth),
+                           (depth.end - depth.first) * PANEL *
+                               (int64_t)sizeof(weight) };
 }
 
 /* The part of them that is due with `rows` of the block's rows. */
 static inline void fetch_ahead(struct ahead next, struct range block,
                                int64_t row, int rows)
 {
-    const int64_t line = 64 / sizeof(float), count = block.end - block.first;
+    const int64_t line = 64, count = block.end - block.first;
     int64_t at, end;
 
-    at = next.count * (row - block.first) / count;
-    end = next.count * (row - block.first + rows) / count;
+    at = next.bytes * (row - block.first) / count;
+    end = next.bytes * (row - block.first + rows) / count;
     for (; at < end; at += line)
         __builtin_prefetch(next.weights + at, 0, 2);
 }
@@ -504,7 +462,7 @@ static inline int tile_rows(int64_t left)
         while (row < block.end) {                                              \
             int rows = tile_rows(block.end - row);                             \
                                                                                \
-            if (next.count > 0)                                                \
+            if (next.bytes > 0)                                                \
                 fetch_ahead(next, block, row, rows);                           \
             call;                                                              \
             row += rows;                                                       \
@@ -747,5 +705,6 @@ static void softmax(float *row, int64_t count)
 }
 
 const struct cpu_kernels KERNELS_TABLE = {
-    KERNELS_NAME, VF_WIDTH, VF_TILE, product, step, activate, softmax,
+    KERNELS_NAME, WEIGHTS_PACK, VF_WIDTH, VF_TILE,
+    product,      step,         activate, softmax,
 };

@@ -15,7 +15,8 @@ static bool always(void)
 static bool has_avx2(void)
 {
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("f16c");
 }
 #endif
 
@@ -27,48 +28,55 @@ static bool has_avx512(void)
 }
 #endif
 
+#define TABLES(level)                                                          \
+    {                                                                          \
+        &cpu_kernels_##level, &cpu_kernels_##level##_f16,                      \
+            &cpu_kernels_##level##_int8                                        \
+    }
+
 /* Best first. */
 static const struct level {
-    const struct cpu_kernels *kernels;
+    const struct cpu_kernels *kernels[CPU_PACKS];
     bool (*usable)(void);
     bool proved; /* its tests have passed on a real processor */
 } levels[] = {
 #ifdef LEVEL_AVX512
-    { &cpu_kernels_avx512, has_avx512, true },
+    { TABLES(avx512), has_avx512, true },
 #endif
 #ifdef LEVEL_AVX2
-    { &cpu_kernels_avx2, has_avx2, true },
+    { TABLES(avx2), has_avx2, true },
 #endif
 #ifdef LEVEL_NEON /* part of every aarch64 */
-    { &cpu_kernels_neon, always, false },
+    { TABLES(neon), always, false },
 #endif
-    { &cpu_kernels_scalar, always, true },
+    { TABLES(scalar), always, true },
 };
 #define LEVELS (sizeof levels / sizeof levels[0])
 
 static bool is_meant(const struct level *level, const char *name)
 {
-    return strcmp(name, "auto") == 0 ? level->proved
-                                     : strcmp(name, level->kernels->name) == 0;
+    return strcmp(name, "auto") == 0
+               ? level->proved
+               : strcmp(name, level->kernels[0]->name) == 0;
 }
 
-const struct cpu_kernels *cpu_level(const char *name)
+const struct cpu_kernels *cpu_level(const char *name, enum cpu_pack pack)
 {
     size_t i;
 
     for (i = 0; i < LEVELS; i++)
         if (is_meant(&levels[i], name) && levels[i].usable())
-            return levels[i].kernels;
+            return levels[i].kernels[pack];
     return NULL;
 }
 
-const struct cpu_kernels *cpu_level_at(size_t index)
+const struct cpu_kernels *cpu_level_at(size_t index, enum cpu_pack pack)
 {
     size_t i;
 
     for (i = 0; i < LEVELS; i++)
         if (levels[i].usable() && index-- == 0)
-            return levels[i].kernels;
+            return levels[i].kernels[pack];
     return NULL;
 }
 
@@ -78,6 +86,6 @@ const struct cpu_kernels *cpu_level_unproved(void)
 
     for (i = 0; i < LEVELS; i++)
         if (!levels[i].proved && levels[i].usable())
-            return levels[i].kernels;
+            return levels[i].kernels[CPU_PACK_F32];
     return NULL;
 }

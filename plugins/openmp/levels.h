@@ -8,9 +8,11 @@
  * flags of its own. Nothing else in the plugin depends on an instruction set:
  * the rest sees struct cpu_kernels.
  *
- * A new level is a vec_ header, a kernels_ file, a CELLGATE_LEVEL line in
- * configure.ac and a row in levels.c. A new type of weights is a member beside
- * `step` and `product`.
+ * A level's kernels are compiled once for each type of weights (narrow.h):
+ * kernels_<level>.c for float32, kernels_<level>_f16.c, kernels_<level>_int8.c.
+ *
+ * A new level is a vec_ header, these files, a CELLGATE_LEVEL line in
+ * configure.ac and a row in levels.c.
  */
 #ifndef CELLGATE_OPENMP_LEVELS_H
 #define CELLGATE_OPENMP_LEVELS_H
@@ -18,6 +20,7 @@
 #include <stdbool.h>
 
 #include "cellgate/types.h"
+#include "plugins/openmp/narrow.h"
 
 /*
  * A matrix of weights, [depth][columns] before packing. With v the level's
@@ -27,10 +30,15 @@
  * In an LSTM's matrix, the four vectors of a panel are the gates i, f, c, o of
  * the same v units, and panel_count covers the hidden size. In any other, they
  * are 4v neighbouring columns.
+ *
+ * An int8 weight stands for itself times its column's scale.
  */
 struct cpu_matrix {
-    const float *panels;
-    const float *bias; /* [panel_count][4][v]; zeros when there is none */
+    const void *panels;  /* of the kernels' type of weights */
+    const float *bias;   /* [panel_count][4][v]; zeros when there is none */
+    const float *scales; /* [panel_count][2][4][v]: the columns' scales, and
+                            what they are the reciprocals of; NULL but for
+                            int8 */
     int64_t depth;
     int64_t columns; /* of an LSTM's matrix: the hidden size */
     int64_t panel_count;
@@ -80,8 +88,9 @@ struct cpu_step {
 
 struct cpu_kernels {
     const char *name; /* as the key `level` spells it */
-    int64_t vector;   /* v: floats a vector */
-    int64_t tile;     /* rows computed together */
+    enum cpu_pack pack;
+    int64_t vector; /* v: floats a vector */
+    int64_t tile;   /* rows computed together */
     void (*product)(const struct cpu_product *product);
     void (*step)(const struct cpu_step *step);
     /* y[i] = activation(x[i]); x and y may be the same memory. */
@@ -92,15 +101,19 @@ struct cpu_kernels {
 };
 
 /* Every built level's table; kernels_<level>.c. */
-extern const struct cpu_kernels cpu_kernels_scalar;
+#define CPU_LEVEL_TABLES(level)                                                \
+    extern const struct cpu_kernels cpu_kernels_##level,                       \
+        cpu_kernels_##level##_f16, cpu_kernels_##level##_int8
+
+CPU_LEVEL_TABLES(scalar);
 #ifdef LEVEL_AVX2
-extern const struct cpu_kernels cpu_kernels_avx2;
+CPU_LEVEL_TABLES(avx2);
 #endif
 #ifdef LEVEL_AVX512
-extern const struct cpu_kernels cpu_kernels_avx512;
+CPU_LEVEL_TABLES(avx512);
 #endif
 #ifdef LEVEL_NEON
-extern const struct cpu_kernels cpu_kernels_neon;
+CPU_LEVEL_TABLES(neon);
 #endif
 
 /* The values of the key `level`: "auto|scalar|..." with every known level. */
@@ -111,14 +124,14 @@ extern const struct cpu_kernels cpu_kernels_neon;
  * this machine and its operating system can run, among those that have passed
  * the tests on a real processor. NULL: not built, or not usable here.
  */
-const struct cpu_kernels *cpu_level(const char *name);
+const struct cpu_kernels *cpu_level(const char *name, enum cpu_pack pack);
 
 /* Number `index` of the levels that are usable here, best first; NULL beyond
    the last. */
-const struct cpu_kernels *cpu_level_at(size_t index);
+const struct cpu_kernels *cpu_level_at(size_t index, enum cpu_pack pack);
 
-/* A level that is usable here and that "auto" does not take, since it has only
-   run under emulation so far; NULL: there is none. */
+/* A level (its float32 kernels) that is usable here and that "auto" does not
+   take, since it has only run under emulation so far; NULL: there is none. */
 const struct cpu_kernels *cpu_level_unproved(void);
 
 #endif /* CELLGATE_OPENMP_LEVELS_H */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <float.h>
+#include <math.h>
+
 #include "plugins/openmp/device.h"
 #include "plugins/openmp/pack.h"
 #include "plugins/openmp/segment.h"
@@ -36,31 +39,90 @@ static void pack_row(const struct cpu_matrix *matrix, bool gates,
         }
 }
 
-void cpu_matrix_pack(struct cpu_matrix *matrix, struct cpu_arena *arena,
-                     int64_t vector, const struct cpu_matrix_source *source)
+/* A vector has at most this many floats, and a panel four vectors. */
+#define VECTOR_MOST 16
+
+/* Where a row of the source begins. */
+static const float *source_row(const struct cpu_matrix_source *source,
+                               int64_t row)
 {
-    int64_t panel_columns = source->gates ? vector : 4 * vector;
-    int64_t stride = source->gates ? 4 * source->columns : source->columns;
-    int64_t panel, k;
-    float *panels, *bias;
+    return source->weights +
+           row * (source->gates ? 4 * source->columns : source->columns);
+}
+
+/* [2][4][v] of a panel: the columns' largest magnitudes over 127 and the
+   reciprocals; 1 for a column of zeros. */
+static void scale_panel(const struct cpu_matrix *matrix, int64_t vector,
+                        const struct cpu_matrix_source *source, int64_t panel,
+                        float *scales)
+{
+    float row[4 * VECTOR_MOST];
+    int64_t k, i;
+
+    memset(scales, 0, 4 * (size_t)vector * sizeof *scales);
+    for (k = 0; k < source->depth; k++) {
+        pack_row(matrix, source->gates, vector, panel, source_row(source, k),
+                 row);
+        for (i = 0; i < 4 * vector; i++)
+            scales[i] = fmaxf(scales[i], fabsf(row[i]));
+    }
+    for (i = 0; i < 4 * vector; i++) {
+        scales[i] = scales[i] / 127 >= FLT_MIN ? scales[i] / 127 : 1;
+        scales[4 * vector + i] = 1 / scales[i];
+    }
+}
+
+static void pack_panel(const struct cpu_matrix *matrix,
+                       const struct cpu_layout *layout,
+                       const struct cpu_matrix_source *source, int64_t panel,
+                       const float *per, char *to)
+{
+    const int64_t count = 4 * layout->vector;
+    const int64_t bytes = count * (int64_t)cpu_weight_size(layout->pack);
+    float row[4 * VECTOR_MOST];
+    int64_t k;
+
+    for (k = 0; k < source->depth; k++) {
+        pack_row(matrix, source->gates, layout->vector, panel,
+                 source_row(source, k), row);
+        cpu_narrow(layout->pack, row, count, per, to + k * bytes);
+    }
+}
+
+void cpu_matrix_pack(struct cpu_matrix *matrix, struct cpu_arena *arena,
+                     const struct cpu_layout *layout,
+                     const struct cpu_matrix_source *source)
+{
+    const int64_t vector = layout->vector, count = 4 * vector;
+    const size_t row_bytes = (size_t)count * cpu_weight_size(layout->pack);
+    int64_t panel_columns = source->gates ? vector : count, panel;
+    float *bias, *scales = NULL;
+    char *panels;
 
     matrix->depth = source->depth;
     matrix->columns = source->columns;
     matrix->panel_count = (source->columns + panel_columns - 1) / panel_columns;
-    panels = cpu_arena_take(arena, matrix->panel_count * source->depth,
-                            4 * (size_t)vector * sizeof *panels);
+    panels =
+        cpu_arena_take(arena, matrix->panel_count * source->depth, row_bytes);
     bias = cpu_arena_take(arena, matrix->panel_count,
-                          4 * (size_t)vector * sizeof *bias);
+                          (size_t)count * sizeof *bias);
+    if (layout->pack == CPU_PACK_INT8)
+        scales = cpu_arena_take(arena, matrix->panel_count,
+                                2 * (size_t)count * sizeof *scales);
     matrix->panels = panels;
     matrix->bias = bias;
+    matrix->scales = scales;
     if (!panels)
         return;
     for (panel = 0; panel < matrix->panel_count; panel++) {
-        for (k = 0; k < source->depth; k++, panels += 4 * vector)
-            pack_row(matrix, source->gates, vector, panel,
-                     source->weights + k * stride, panels);
+        float *own = scales ? scales + panel * 2 * count : NULL;
+
+        if (own)
+            scale_panel(matrix, vector, source, panel, own);
+        pack_panel(matrix, layout, source, panel, own ? own + count : NULL,
+                   panels + (size_t)(panel * source->depth) * row_bytes);
         pack_row(matrix, source->gates, vector, panel, source->bias,
-                 bias + panel * 4 * vector);
+                 bias + panel * count);
     }
 }
 
@@ -94,7 +156,8 @@ static bool cell_is_standard(const cellgate_lstm *op,
 }
 
 static void pack_direction(struct cpu_direction *direction,
-                           struct cpu_arena *arena, int64_t vector,
+                           struct cpu_arena *arena,
+                           const struct cpu_layout *layout,
                            const cellgate_lstm *op, int which)
 {
     const cellgate_lstm_weights *weights = &op->weights[which];
@@ -112,21 +175,22 @@ static void pack_direction(struct cpu_direction *direction,
                                                   NULL };
 
     direction->reversed = which == 1 || op->reverse;
-    cpu_matrix_pack(&direction->kernel, arena, vector, &kernel);
-    cpu_matrix_pack(&direction->recurrent, arena, vector, &recurrent);
+    cpu_matrix_pack(&direction->kernel, arena, layout, &kernel);
+    cpu_matrix_pack(&direction->recurrent, arena, layout, &recurrent);
     if (op->projection_size)
-        cpu_matrix_pack(&direction->projection, arena, vector, &projection);
+        cpu_matrix_pack(&direction->projection, arena, layout, &projection);
     memcpy(direction->cell.activations, op->activations[which],
            sizeof direction->cell.activations);
     direction->cell.clip = op->clip;
     direction->cell.coupled = op->coupled != 0;
     direction->cell.standard = cell_is_standard(op, op->activations[which]);
     if (op->has_peepholes)
-        pack_peepholes(direction, arena, vector, weights->peephole);
+        pack_peepholes(direction, arena, layout->vector, weights->peephole);
 }
 
 static void pack_lstm(struct cpu_stage *stage, struct cpu_arena *arena,
-                      int64_t vector, const cellgate_op *header, uint32_t op)
+                      const struct cpu_layout *layout,
+                      const cellgate_op *header, uint32_t op)
 {
     struct cpu_lstm *lstm = &stage->lstm;
     cellgate_lstm known = { .op = { sizeof known, 0, 0 } };
@@ -141,7 +205,7 @@ static void pack_lstm(struct cpu_stage *stage, struct cpu_arena *arena,
     lstm->outputs = known.outputs;
     lstm->directions = known.directions;
     for (d = 0; d < known.directions; d++)
-        pack_direction(&lstm->direction[d], arena, vector, &known, d);
+        pack_direction(&lstm->direction[d], arena, layout, &known, d);
     stage->width = lstm->directions * lstm->output;
     stage->sequence = (known.outputs & CELLGATE_LSTM_SEQUENCE) != 0;
 }
@@ -157,7 +221,8 @@ static void add_finish(struct cpu_stage *stage, bool softmax,
 }
 
 static void pack_dense(struct cpu_stage *stage, struct cpu_arena *arena,
-                       int64_t vector, const cellgate_op *header)
+                       const struct cpu_layout *layout,
+                       const cellgate_op *header)
 {
     cellgate_dense known = { .op = { sizeof known, 0, 0 } };
     struct cpu_matrix_source source;
@@ -168,7 +233,7 @@ static void pack_dense(struct cpu_stage *stage, struct cpu_arena *arena,
                                          known.has_bias ? known.bias : NULL };
     stage->kind = CPU_STAGE_DENSE;
     stage->width = known.units;
-    cpu_matrix_pack(&stage->dense, arena, vector, &source);
+    cpu_matrix_pack(&stage->dense, arena, layout, &source);
     if (known.activation.kind != CELLGATE_LINEAR)
         add_finish(stage, false, &known.activation);
 }
@@ -229,10 +294,11 @@ static void pack_embedding(cellgate_weights *weights, const cellgate_op *header)
  * Lays out (and, with memory, fills) everything of a segment. The bookkeeping
  * is in `weights` itself, which has its own memory for it.
  */
-static void layout(cellgate_weights *weights, struct cpu_finish *finishes,
-                   struct cpu_arena *arena, const cellgate_segment *segment)
+static void lay_out(cellgate_weights *weights, struct cpu_finish *finishes,
+                    struct cpu_arena *arena, const cellgate_segment *segment)
 {
-    const int64_t vector = weights->kernels->vector;
+    const struct cpu_layout layout = { weights->kernels->vector,
+                                       weights->kernels->pack };
     struct cpu_stage *stage;
     uint32_t op;
 
@@ -248,10 +314,10 @@ static void layout(cellgate_weights *weights, struct cpu_finish *finishes,
         stage = stage_of(weights, finishes, header, op);
         switch (header->kind) {
         case CELLGATE_OP_LSTM:
-            pack_lstm(stage, arena, vector, header, op);
+            pack_lstm(stage, arena, &layout, header, op);
             break;
         case CELLGATE_OP_DENSE:
-            pack_dense(stage, arena, vector, header);
+            pack_dense(stage, arena, &layout, header);
             break;
         case CELLGATE_OP_EMBEDDING:
             stage->width = weights->table_width;
@@ -302,20 +368,57 @@ static bool op_has_weights(const cellgate_op *header)
     }
 }
 
-static cellgate_status check_weights(const cellgate_segment *segment,
-                                     cellgate_error *error)
+/* Whether the pack can hold an op's weights; see cpu_narrow_check(). */
+static cellgate_status check_range(const cellgate_op *header, uint32_t op,
+                                   enum cpu_pack pack, cellgate_error *error)
 {
+    cellgate_lstm lstm = { .op = { sizeof lstm, 0, 0 } };
+    cellgate_dense dense = { .op = { sizeof dense, 0, 0 } };
+    cellgate_status status = CELLGATE_OK;
+    int64_t output;
+    int d;
+
+    if (header->kind == CELLGATE_OP_DENSE) {
+        cellgate_struct_copy(&dense, header);
+        return cpu_narrow_check(pack, op, dense.kernel,
+                                dense.input_size * dense.units, error);
+    }
+    if (header->kind != CELLGATE_OP_LSTM)
+        return CELLGATE_OK;
+    cellgate_struct_copy(&lstm, header);
+    output = lstm.projection_size ? lstm.projection_size : lstm.hidden_size;
+    for (d = 0; d < lstm.directions && status == CELLGATE_OK; d++) {
+        const cellgate_lstm_weights *w = &lstm.weights[d];
+
+        status = cpu_narrow_check(
+            pack, op, w->kernel, lstm.input_size * 4 * lstm.hidden_size, error);
+        if (status == CELLGATE_OK)
+            status = cpu_narrow_check(pack, op, w->recurrent_kernel,
+                                      output * 4 * lstm.hidden_size, error);
+        if (status == CELLGATE_OK && lstm.projection_size)
+            status = cpu_narrow_check(pack, op, w->projection,
+                                      lstm.hidden_size * output, error);
+    }
+    return status;
+}
+
+static cellgate_status check_weights(const cellgate_segment *segment,
+                                     enum cpu_pack pack, cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
     uint32_t op;
 
-    for (op = 0; op < segment->op_count; op++)
+    for (op = 0; op < segment->op_count && status == CELLGATE_OK; op++) {
         if (!op_has_weights(segment->ops[op]))
             return cellgate_fail(error, CELLGATE_INVALID,
                                  "op %u comes without weights", op);
-    return CELLGATE_OK;
+        status = check_range(segment->ops[op], op, pack, error);
+    }
+    return status;
 }
 
 /* The bookkeeping of a segment, in one block; its arrays follow it. */
-static cellgate_weights *weights_create(cellgate_device *device,
+static cellgate_weights *weights_create(cellgate_device *device, uint32_t pack,
                                         uint32_t op_count,
                                         struct cpu_finish **finishes)
 {
@@ -333,7 +436,7 @@ static cellgate_weights *weights_create(cellgate_device *device,
         if (pass == 1) {
             memset(weights, 0, sizeof *weights);
             weights->host = host;
-            weights->kernels = device->kernels;
+            weights->kernels = device->kernels[pack];
             weights->op_count = op_count;
             weights->stages = stages;
             return weights;
@@ -359,18 +462,19 @@ cellgate_status cpu_prepare(cellgate_device *device,
     cellgate_status status;
 
     status = cpu_segment_check(segment, error);
-    if (status == CELLGATE_OK)
-        status = check_weights(segment, error);
     if (status != CELLGATE_OK)
         return status;
-    if (pack != 0)
+    if (pack >= CPU_PACKS)
         return cellgate_fail(error, CELLGATE_INVALID, "no pack %u", pack);
-    made = weights_create(device, segment->op_count, &finishes);
+    status = check_weights(segment, (enum cpu_pack)pack, error);
+    if (status != CELLGATE_OK)
+        return status;
+    made = weights_create(device, pack, segment->op_count, &finishes);
     if (!made)
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "no memory for a segment of %u ops",
                              segment->op_count);
-    layout(made, finishes, &arena, segment);
+    lay_out(made, finishes, &arena, segment);
     if (!arena.overflow)
         arena.base = host->allocate(host->context, CPU_ALIGNMENT, arena.used);
     made->packed = arena.base;
@@ -380,7 +484,7 @@ cellgate_status cpu_prepare(cellgate_device *device,
                              "no memory for packed weights");
     }
     arena.used = 0;
-    layout(made, finishes, &arena, segment);
+    lay_out(made, finishes, &arena, segment);
     *weights = made;
     return CELLGATE_OK;
 }

@@ -14,8 +14,15 @@ struct cpu_matrix_source {
     const float *bias; /* of one row, or NULL */
 };
 
+/* How panels are laid out. */
+struct cpu_layout {
+    int64_t vector; /* floats a vector */
+    enum cpu_pack pack;
+};
+
 /* Takes memory for the panels from `arena`; fills them if there is any. */
 void cpu_matrix_pack(struct cpu_matrix *matrix, struct cpu_arena *arena,
-                     int64_t vector, const struct cpu_matrix_source *source);
+                     const struct cpu_layout *layout,
+                     const struct cpu_matrix_source *source);
 
 #endif /* CELLGATE_OPENMP_PACK_H */

@@ -52,7 +52,7 @@ static void need_of(struct cpu_need *need, const cellgate_weights *weights,
         at_least(&need->output, lstm->output);
         at_least(&need->weight_bytes,
                  (lstm->direction[0].kernel.depth + lstm->output) * 4 * padded *
-                     (int64_t)sizeof(float));
+                     (int64_t)cpu_weight_size(weights->kernels->pack));
         if (lstm->direction[0].projection.panel_count > 0)
             at_least(&need->hidden, lstm->hidden);
         if (lstm->directions == 2)
@@ -154,11 +154,13 @@ cellgate_status cpu_plan_create(cellgate_device *device,
     cellgate_shape shape;
     cellgate_status status = cpu_shape_read(given, &shape, error);
     struct cellgate_plan *made;
-    uint32_t i;
+    enum cpu_pack pack;
+    uint32_t threads, i;
 
     if (status != CELLGATE_OK)
         return status;
-    if (variant != 1 && variant != device->threads)
+    if (!cpu_variant_read(device, variant, &pack, &threads) ||
+        pack != weights->kernels->pack)
         return cellgate_fail(error, CELLGATE_INVALID, "no variant %llu",
                              (unsigned long long)variant);
     made = host->allocate(host->context, CPU_ALIGNMENT, sizeof *made);
@@ -166,12 +168,12 @@ cellgate_status cpu_plan_create(cellgate_device *device,
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "no memory for a plan");
     memset(made, 0, sizeof *made);
     made->host = host;
-    made->kernels = device->kernels;
+    made->kernels = weights->kernels;
     made->weights = weights;
     made->batch = shape.batch;
     made->steps = shape.steps;
-    made->threads = (uint32_t)variant;
-    made->team = variant > 1 ? device->team : NULL;
+    made->threads = threads;
+    made->team = threads > 1 ? device->team : NULL;
     for (i = 0; i < weights->stage_count; i++)
         if (weights->stages[i].kind == CPU_STAGE_LSTM)
             made->has_lstm = true;

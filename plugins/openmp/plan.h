@@ -76,6 +76,14 @@ static inline int64_t cpu_between_stride(const struct cellgate_plan *plan,
 cellgate_status cpu_shape_read(const cellgate_shape *given,
                                cellgate_shape *shape, cellgate_error *error);
 
+/*
+ * A variant is a number of threads, 1 or all of the device's, and a pack:
+ * "t1", "t8", "t1-f16", "t8-f16", "t1-int8", "t8-int8". False: the device has
+ * no variant with this id.
+ */
+bool cpu_variant_read(const cellgate_device *device, uint64_t id,
+                      enum cpu_pack *pack, uint32_t *threads);
+
 /* These are the table's operations of the same name. */
 cellgate_status cpu_support(cellgate_device *device,
                             const cellgate_segment *segment,

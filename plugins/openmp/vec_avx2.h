@@ -17,6 +17,17 @@ static inline vf vf_load(const float *from)
     return _mm256_loadu_ps(from);
 }
 
+static inline vf vf_load_f16(const uint16_t *from)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const void *)from));
+}
+
+static inline vf vf_load_int8(const int8_t *from)
+{
+    return _mm256_cvtepi32_ps(
+        _mm256_cvtepi8_epi32(_mm_loadl_epi64((const void *)from)));
+}
+
 static inline void vf_store(float *to, vf a)
 {
     _mm256_storeu_ps(to, a);

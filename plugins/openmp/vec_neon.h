@@ -15,6 +15,7 @@
 #include <arm_neon.h>
 #endif
 #include <stdint.h>
+#include <string.h>
 
 typedef float32x4_t vf;
 typedef uint32x4_t vf_mask;
@@ -25,6 +26,20 @@ typedef uint32x4_t vf_mask;
 static inline vf vf_load(const float *from)
 {
     return vld1q_f32(from);
+}
+
+static inline vf vf_load_f16(const uint16_t *from)
+{
+    return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(from)));
+}
+
+static inline vf vf_load_int8(const int8_t *from)
+{
+    int32_t four;
+
+    memcpy(&four, from, sizeof four);
+    return vcvtq_f32_s32(vmovl_s16(
+        vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four))))));
 }
 
 static inline void vf_store(float *to, vf a)

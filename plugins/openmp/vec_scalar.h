@@ -21,6 +21,27 @@ static inline vf vf_load(const float *from)
     return *from;
 }
 
+/* Widened from float16, given as bits, and from int8. */
+static inline vf vf_load_f16(const uint16_t *from)
+{
+    const uint32_t magnitude = *from & 0x7fffu;
+    uint32_t bits = magnitude << 13;
+    float wide;
+
+    if (magnitude < 0x400)
+        wide = (float)magnitude * 0x1p-24f;
+    else {
+        bits += magnitude < 0x7c00 ? 112u << 23 : 224u << 23;
+        memcpy(&wide, &bits, sizeof wide);
+    }
+    return *from & 0x8000u ? -wide : wide;
+}
+
+static inline vf vf_load_int8(const int8_t *from)
+{
+    return (float)*from;
+}
+
 static inline void vf_store(float *to, vf a)
 {
     *to = a;

@@ -159,6 +159,7 @@ static cellgate_status explain_piece(explaining *of, const cg_piece *piece,
                                      cellgate_error *error)
 {
     cellgate_session *session = of->session;
+    const size_t first = of->made->count;
     char *names = names_of(&session->graph, piece);
     cellgate_status status = names != NULL ? CELLGATE_OK : no_memory(error);
 
@@ -166,6 +167,7 @@ static cellgate_status explain_piece(explaining *of, const cg_piece *piece,
     for (size_t at = 0; status == CELLGATE_OK && at < session->candidate_count;
          at++)
         status = explain_device(of, &session->candidates[at], piece, error);
+    cg_explanation_runners_first(of->made, first);
     of->piece++;
     free(names);
     return status;

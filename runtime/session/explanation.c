@@ -61,6 +61,24 @@ cellgate_status cg_explanation_add(cellgate_explanation *explanation,
                          "no memory to explain a decision");
 }
 
+void cg_explanation_runners_first(cellgate_explanation *explanation,
+                                  size_t first)
+{
+    cg_explanation_line *lines = explanation->lines;
+
+    for (size_t at = first; at < explanation->count; at++) {
+        const cg_explanation_line line = lines[at];
+        size_t to = at;
+
+        while (line.segment != NULL && to > first &&
+               lines[to - 1].segment == NULL) {
+            lines[to] = lines[to - 1];
+            to--;
+        }
+        lines[to] = line;
+    }
+}
+
 cellgate_status cg_explanation_exclude(cg_explanation_line *line,
                                        const char *why, cellgate_error *error)
 {

@@ -34,4 +34,9 @@ cellgate_status cg_explanation_add(cellgate_explanation *explanation,
                                    cg_explanation_line **added,
                                    cellgate_error *error);
 
+/* Puts the lines from `first` on that may run before those that may not, each
+   in the order in which they were added. */
+void cg_explanation_runners_first(cellgate_explanation *explanation,
+                                  size_t first);
+
 #endif

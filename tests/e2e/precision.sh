@@ -48,6 +48,20 @@ expect 0 cellgate run "$model" --input "$fixtures/article.npz:in0" \
   --device card --variant bf16 --json
 json numeric bf16
 
+# The CPU keeps weights narrower where that is allowed.
+for row in float32:0 mixed:1 int8:2; do
+  printf '[cellgate]\nplugin_path = %s\n[scheduler]\nprecision = %s\n%s' \
+    "$plugins" "${row%:*}" '[device cpu]
+plugin = openmp
+threads = 1
+' >"$CELLGATE_CONFIG"
+  expect 0 cellgate calibrate "$model" --device cpu --seconds 1 --batch 4 --json
+  json measured.candidates $((1 + ${row#*:}))
+done
+expect 0 cellgate run "$model" --input "$fixtures/article.npz:in0" \
+  --device cpu --variant t1-int8 --json
+json numeric int8
+
 configuration half all >"$CELLGATE_CONFIG"
 expect 3 cellgate devices
 says stderr "[scheduler] precision: expected float32, mixed or int8, not \"half\""

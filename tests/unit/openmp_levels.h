@@ -9,22 +9,29 @@
 #include "plugins/openmp/levels.h"
 
 #ifdef NEON_THROUGH_SIMDE
-extern const struct cpu_kernels cpu_kernels_neon;
+CPU_LEVEL_TABLES(neon);
 #endif
 
 /* NULL beyond the last. */
-static inline const struct cpu_kernels *level_to_test(size_t index)
+static inline const struct cpu_kernels *level_to_test(size_t index,
+                                                      enum cpu_pack pack)
 {
 #ifdef NEON_THROUGH_SIMDE
+    static const struct cpu_kernels *const neon[CPU_PACKS] = {
+        &cpu_kernels_neon, &cpu_kernels_neon_f16, &cpu_kernels_neon_int8
+    };
+
     if (index == 0)
-        return &cpu_kernels_neon;
+        return neon[pack];
     index--;
 #endif
-    return cpu_level_at(index);
+    return cpu_level_at(index, pack);
 }
 
-#define EACH_LEVEL(kernels)                                                    \
-    for (size_t level_at = 0; ((kernels) = level_to_test(level_at)) != NULL;   \
-         level_at++)
+#define EACH_LEVEL_OF(kernels, pack)                                           \
+    for (size_t level_at = 0;                                                  \
+         ((kernels) = level_to_test(level_at, (pack))) != NULL; level_at++)
+
+#define EACH_LEVEL(kernels) EACH_LEVEL_OF(kernels, CPU_PACK_F32)
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,19 +32,20 @@ static float *random_floats(int64_t count, double scale, uint64_t stream)
 }
 
 /* Packs into memory of its own, which the caller frees. */
-static void *pack(struct cpu_matrix *matrix, int64_t vector,
+static void *pack(struct cpu_matrix *matrix, int64_t vector, enum cpu_pack type,
                   const struct cpu_matrix_source *source)
 {
+    const struct cpu_layout layout = { vector, type };
     struct cpu_arena arena = { 0 };
     void *memory = NULL;
 
-    cpu_matrix_pack(matrix, &arena, vector, source);
+    cpu_matrix_pack(matrix, &arena, &layout, source);
     assert_false(arena.overflow);
     assert_null(matrix->panels);
     assert_int_equal(posix_memalign(&memory, CPU_ALIGNMENT, arena.used), 0);
     arena.base = memory;
     arena.used = 0;
-    cpu_matrix_pack(matrix, &arena, vector, source);
+    cpu_matrix_pack(matrix, &arena, &layout, source);
     return memory;
 }
 
@@ -61,7 +63,7 @@ static void test_pack_gates(void **state)
     };
     const struct cpu_matrix_source source = { true, 2, 3, weights, weights };
     struct cpu_matrix matrix;
-    void *memory = pack(&matrix, 2, &source);
+    void *memory = pack(&matrix, 2, CPU_PACK_F32, &source);
     int panel;
 
     (void)state;
@@ -83,7 +85,7 @@ static void test_pack_columns(void **state)
     static const float zeros[16] = { 0 };
     const struct cpu_matrix_source source = { false, 1, 9, weights, NULL };
     struct cpu_matrix matrix;
-    void *memory = pack(&matrix, 2, &source);
+    void *memory = pack(&matrix, 2, CPU_PACK_F32, &source);
 
     (void)state;
     assert_int_equal(matrix.panel_count, 2);
@@ -126,10 +128,30 @@ static void assert_close(double got, double want, double tolerance)
     }
 }
 
+/*
+ * Weights [depth][columns] up to `scale`, a power of two. Unless they are kept
+ * as float32 they are multiples of scale / 128, and one of each column is
+ * 127 / 128 of it: every type of weights has them exactly.
+ */
+static float *random_weights(enum cpu_pack type, int64_t depth, int64_t columns,
+                             double scale)
+{
+    float *made = random_floats(depth * columns, scale, 1);
+    int64_t i;
+
+    if (type == CPU_PACK_F32)
+        return made;
+    for (i = 0; i < depth * columns; i++)
+        made[i] = (float)(trunc((double)made[i] / scale * 127) / 128 * scale);
+    for (i = 0; i < columns; i++)
+        made[i % depth * columns + i] = (float)(scale * 127 / 128);
+    return made;
+}
+
 static void check_product(const struct cpu_kernels *kernels, int64_t rows,
                           int64_t depth, int64_t columns)
 {
-    float *weights = random_floats(depth * columns, 1, 1);
+    float *weights = random_weights(kernels->pack, depth, columns, 1);
     float *bias = random_floats(columns, 1, 2);
     float *in = random_floats(rows * depth, 1, 3);
     float *out = random_floats(rows * columns + 1, 1, 4);
@@ -138,7 +160,7 @@ static void check_product(const struct cpu_kernels *kernels, int64_t rows,
     const struct cpu_matrix_source source = { false, depth, columns, weights,
                                               bias };
     struct cpu_matrix matrix;
-    void *memory = pack(&matrix, kernels->vector, &source);
+    void *memory = pack(&matrix, kernels->vector, kernels->pack, &source);
     const struct cpu_product product = { .matrix = &matrix,
                                          .in = in_rows,
                                          .out = out_rows,
@@ -177,19 +199,27 @@ static void check_product(const struct cpu_kernels *kernels, int64_t rows,
     free(out_rows);
 }
 
+static void check_products(const struct cpu_kernels *kernels)
+{
+    int64_t rows;
+
+    for (rows = 1; rows <= 14; rows++)
+        check_product(kernels, rows, 1 + rows % 5, 3 + 7 * rows);
+    check_product(kernels, 5, 40000, 3);   /* several ranges of depth */
+    check_product(kernels, 150, 2300, 70); /* several blocks of rows */
+    if (kernels->pack == CPU_PACK_INT8)
+        check_product(kernels, 7, 140000, 3); /* as for float32 */
+}
+
 static void test_product(void **state)
 {
     const struct cpu_kernels *kernels;
-    int64_t rows;
+    int pack_at;
 
     (void)state;
-    EACH_LEVEL(kernels)
-    {
-        for (rows = 1; rows <= 14; rows++)
-            check_product(kernels, rows, 1 + rows % 5, 3 + 7 * rows);
-        check_product(kernels, 5, 40000, 3);   /* several ranges of depth */
-        check_product(kernels, 150, 2300, 70); /* several blocks of rows */
-    }
+    for (pack_at = 0; pack_at < CPU_PACKS; pack_at++)
+        EACH_LEVEL_OF(kernels, (enum cpu_pack)pack_at)
+    check_products(kernels);
 }
 
 /* A step by the formulas of plugin.h, standard activations. */
@@ -211,8 +241,8 @@ static void check_step(const struct cpu_kernels *kernels, int64_t rows,
                        int64_t depth, int64_t hidden, bool descending)
 {
     const int64_t v = kernels->vector, panels = (hidden + v - 1) / v;
-    const double scale = 1 / sqrt((double)depth);
-    float *recurrent = random_floats(depth * 4 * hidden, scale, 1);
+    const double scale = exp2(-rint(log2((double)depth) / 2));
+    float *recurrent = random_weights(kernels->pack, depth, 4 * hidden, scale);
     float *gates = random_floats(rows * panels * 4 * v, 2, 2);
     float *kept = random_floats(rows * panels * 4 * v, 2, 2);
     float *h = random_floats(rows * depth, 1, 3);
@@ -225,7 +255,7 @@ static void check_step(const struct cpu_kernels *kernels, int64_t rows,
                                               NULL };
     const struct cpu_cell cell = { .standard = true };
     struct cpu_matrix matrix;
-    void *memory = pack(&matrix, v, &source);
+    void *memory = pack(&matrix, v, kernels->pack, &source);
     const struct cpu_step step = {
         .cell = &cell,
         .kernel = &matrix,
@@ -274,19 +304,176 @@ static void check_step(const struct cpu_kernels *kernels, int64_t rows,
     free(out_rows);
 }
 
+static void check_steps(const struct cpu_kernels *kernels)
+{
+    int64_t rows;
+
+    for (rows = 1; rows <= 14; rows++)
+        check_step(kernels, rows, 3 * rows, 11 + rows, rows % 2 != 0);
+    check_step(kernels, 8, 17000, 2, false); /* several ranges of depth */
+    check_step(kernels, 200, 1500, 9, true); /* several blocks of rows */
+    if (kernels->pack == CPU_PACK_INT8)
+        check_step(kernels, 7, 70000, 2, false); /* as for float32 */
+}
+
 static void test_step(void **state)
 {
     const struct cpu_kernels *kernels;
-    int64_t rows;
+    int pack_at;
 
     (void)state;
-    EACH_LEVEL(kernels)
-    {
-        for (rows = 1; rows <= 14; rows++)
-            check_step(kernels, rows, 3 * rows, 11 + rows, rows % 2 != 0);
-        check_step(kernels, 8, 17000, 2, false); /* several ranges of depth */
-        check_step(kernels, 200, 1500, 9, true); /* several blocks of rows */
+    for (pack_at = 0; pack_at < CPU_PACKS; pack_at++)
+        EACH_LEVEL_OF(kernels, (enum cpu_pack)pack_at)
+    check_steps(kernels);
+}
+
+/* ---- Narrow weights ----------------------------------------------------- */
+
+/* What the bits of a float16 stand for. */
+static double half_value(uint16_t bits)
+{
+    const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
+    const double sign = bits & 0x8000 ? -1 : 1;
+
+    if (exponent == 31)
+        return mantissa != 0 ? (double)NAN : sign * (double)INFINITY;
+    return sign * (exponent == 0 ? ldexp(mantissa, -24)
+                                 : ldexp(1024 + mantissa, exponent - 25));
+}
+
+/* Every float16, the float half way to the next one, and both neighbours of
+   that one. */
+static void test_to_f16(void **state)
+{
+    uint32_t bits;
+
+    (void)state;
+    for (bits = 0; bits < 0x7c00; bits++) {
+        const float value = (float)half_value((uint16_t)bits);
+        const double next =
+            bits + 1 == 0x7c00 ? 65536 : half_value((uint16_t)(bits + 1));
+        const float middle = (float)(((double)value + next) / 2);
+        const uint32_t even = bits + (bits & 1);
+
+        assert_int_equal(cpu_to_f16(value), bits);
+        assert_int_equal(cpu_to_f16(-value), bits | 0x8000);
+        assert_int_equal(cpu_to_f16(middle), even);
+        assert_int_equal(cpu_to_f16(-middle), even | 0x8000);
+        assert_int_equal(cpu_to_f16(nextafterf(middle, 0)), bits);
+        assert_int_equal(cpu_to_f16(nextafterf(middle, INFINITY)), bits + 1);
     }
+    assert_int_equal(cpu_to_f16(INFINITY), 0x7c00);
+    assert_int_equal(cpu_to_f16(-INFINITY), 0xfc00);
+    assert_int_equal(cpu_to_f16(1e30f), 0x7c00);
+    assert_true(isnan(half_value(cpu_to_f16(NAN))));
+}
+
+/* A product with 1, which gives the weights as the kernels widen them. */
+static void widen(const struct cpu_kernels *kernels, const float *weights,
+                  int64_t columns, float *out)
+{
+    const float one = 1;
+    const float *in = &one;
+    const struct cpu_matrix_source source = { false, 1, columns, weights,
+                                              NULL };
+    struct cpu_matrix matrix;
+    void *memory = pack(&matrix, kernels->vector, kernels->pack, &source);
+    const struct cpu_product product = { .matrix = &matrix,
+                                         .in = &in,
+                                         .out = &out,
+                                         .columns = columns,
+                                         .rows = 1,
+                                         .end_panel = matrix.panel_count };
+
+    kernels->product(&product);
+    free(memory);
+}
+
+static void test_widen_f16(void **state)
+{
+    const struct cpu_kernels *kernels;
+    static float weights[65536], out[65536];
+    int bits;
+
+    (void)state;
+    for (bits = 0; bits < 65536; bits++)
+        weights[bits] = (float)half_value((uint16_t)bits);
+    EACH_LEVEL_OF(kernels, CPU_PACK_F16)
+    {
+        widen(kernels, weights, 65536, out);
+        for (bits = 0; bits < 65536; bits++)
+            if (isnan(weights[bits]))
+                assert_true(isnan(out[bits]));
+            else
+                assert_true(weights[bits] == out[bits]);
+    }
+}
+
+/* The bound that narrow.h gives, columns of zeros and of very small weights. */
+static void test_int8(void **state)
+{
+    enum { DEPTH = 37, COLUMNS = 9 };
+    static const float magnitudes[COLUMNS] = { 1,     0, 1e-30f, 3e38f, 1e-44f,
+                                               1e-3f, 7, 127,    0.1f };
+    float *weights = random_floats(DEPTH * COLUMNS, 1, 9);
+    const struct cpu_kernels *kernels;
+    int64_t i, j;
+
+    (void)state;
+    for (i = 0; i < DEPTH * COLUMNS; i++)
+        weights[i] *= magnitudes[i % COLUMNS];
+    EACH_LEVEL_OF(kernels, CPU_PACK_INT8)
+    {
+        const struct cpu_matrix_source source = { false, DEPTH, COLUMNS,
+                                                  weights, NULL };
+        float in[DEPTH] = { 0 }, result[COLUMNS], *out = result;
+        const float *rows = in;
+        struct cpu_matrix matrix;
+        void *memory = pack(&matrix, kernels->vector, CPU_PACK_INT8, &source);
+        const struct cpu_product product = { .matrix = &matrix,
+                                             .in = &rows,
+                                             .out = &out,
+                                             .columns = COLUMNS,
+                                             .rows = 1,
+                                             .end_panel = matrix.panel_count };
+
+        for (i = 0; i < DEPTH; i++) {
+            in[i] = 1;
+            kernels->product(&product);
+            in[i] = 0;
+            for (j = 0; j < COLUMNS; j++) {
+                double most = 0;
+                int64_t k;
+
+                for (k = 0; k < DEPTH; k++)
+                    most = fmax(most, fabs((double)weights[k * COLUMNS + j]));
+                assert_close(result[j], weights[i * COLUMNS + j],
+                             most / 127 / 2 * 1.00001 + FLT_MIN);
+            }
+        }
+        free(memory);
+    }
+    free(weights);
+}
+
+static void test_narrow_check(void **state)
+{
+    const float weights[] = { 1, -65504, 65505, INFINITY };
+    cellgate_error error = CELLGATE_ERROR_INIT;
+
+    (void)state;
+    assert_int_equal(cpu_narrow_check(CPU_PACK_F32, 3, weights, 4, &error),
+                     CELLGATE_OK);
+    assert_int_equal(cpu_narrow_check(CPU_PACK_F16, 3, weights, 2, &error),
+                     CELLGATE_OK);
+    assert_int_equal(cpu_narrow_check(CPU_PACK_F16, 3, weights, 3, &error),
+                     CELLGATE_UNSUPPORTED);
+    assert_string_equal(error.text,
+                        "op 3 has a weight of 65505; float16 ends at 65504");
+    assert_int_equal(cpu_narrow_check(CPU_PACK_INT8, 3, weights, 3, &error),
+                     CELLGATE_OK);
+    assert_int_equal(cpu_narrow_check(CPU_PACK_INT8, 3, weights, 4, &error),
+                     CELLGATE_UNSUPPORTED);
 }
 
 /* A large vocabulary of which one word has most of the probability: the sum of
@@ -331,10 +518,10 @@ static void test_softmax(void **state)
 static void test_levels(void **state)
 {
     (void)state;
-    assert_non_null(cpu_level("scalar"));
-    assert_string_equal(cpu_level("scalar")->name, "scalar");
-    assert_non_null(cpu_level("auto"));
-    assert_null(cpu_level("nonsense"));
+    assert_non_null(cpu_level("scalar", CPU_PACK_F32));
+    assert_string_equal(cpu_level("scalar", CPU_PACK_F32)->name, "scalar");
+    assert_non_null(cpu_level("auto", CPU_PACK_F32));
+    assert_null(cpu_level("nonsense", CPU_PACK_F32));
 }
 
 int main(void)
@@ -345,6 +532,10 @@ int main(void)
         cmocka_unit_test(test_arena_overflow),
         cmocka_unit_test(test_product),
         cmocka_unit_test(test_step),
+        cmocka_unit_test(test_to_f16),
+        cmocka_unit_test(test_widen_f16),
+        cmocka_unit_test(test_int8),
+        cmocka_unit_test(test_narrow_check),
         cmocka_unit_test(test_softmax),
         cmocka_unit_test(test_levels),
     };

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "plugins/openmp/vec_avx2.h"
+#define KERNELS_TABLE cpu_kernels_avx2_int8
+#define KERNELS_NAME "avx2"
+#define WEIGHTS_INT8
+#include "plugins/openmp/kernels.h"

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "plugins/openmp/vec_avx512.h"
+#define KERNELS_TABLE cpu_kernels_avx512_f16
+#define KERNELS_NAME "avx512"
+#define WEIGHTS_F16
+#include "plugins/openmp/kernels.h"
