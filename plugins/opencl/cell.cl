@@ -84,7 +84,7 @@ CELL_FUNCTION real cell_soft_shrink(real x, real a)
 }
 
 /* A kind that is a matter of its definition in cellgate/types.h. */
-CELL_FUNCTION real cell_other(int kind, real a, real b, real x)
+CELL_LARGE_FUNCTION real cell_other(int kind, real a, real b, real x)
 {
     switch (kind) {
     case 3: /* relu */
@@ -171,7 +171,7 @@ CELL_FUNCTION real cell_activate(int kind, float alpha, float beta, real x)
 struct cell_options {
     int coupled;
     float clip; /* infinity without */
-    struct ocl_activation activations[3]; /* gate, candidate, hidden */
+    CELL_ACTIVATION activations[3]; /* gate, candidate, hidden */
 };
 
 CELL_FUNCTION real cell_clip(const struct cell_options *options, real x)

@@ -45,3 +45,6 @@ typedef JOIN(float, V) real;
 #endif
 
 #define CELL_FUNCTION static inline
+/* One that is not worth its size at every place. */
+#define CELL_LARGE_FUNCTION CELL_FUNCTION
+#define CELL_ACTIVATION struct ocl_activation
