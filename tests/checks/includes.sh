@@ -12,7 +12,7 @@ bad() {
 
 # Included project headers of the files below a folder, as FILE PATH.
 included() {
-  find "$1" -name '*.[ch]' -exec grep -HoE '^ *# *include *"[^"]+"' {} + |
+  find "$1" \( -name '*.[ch]' -o -name '*.cc' -o -name '*.cu' \) -exec grep -HoE '^ *# *include *"[^"]+"' {} + |
     sed -E 's/^([^:]+): *# *include *"([^"]+)"/\1 \2/' |
     grep -v ' config\.h$' || true
 }
@@ -45,12 +45,14 @@ allow runtime/schedule 'runtime/(schedule|cost)/' "$public"
 allow runtime/session 'runtime/(session|host|plugin|model|config|schedule|cost)/' 'runtime/(runtime|given|file_name)\.h$' 'runtime/formats/convert\.h$' "$public"
 allow runtime/generate 'runtime/(generate|model)/' 'runtime/given\.h$' 'runtime/formats/convert\.h$' "$public"
 allow cli 'cli/' 'cellgate/(types|cellgate|calibrate|generate)\.h$'
+# The cell's mathematics is one file for all devices.
 for plugin in plugins/*; do
-  allow "$plugin" "$plugin/" "$abi"
+  allow "$plugin" "$plugin/" 'plugins/opencl/cell\.cl$' "$abi"
 done
 allow tests/oracle 'tests/oracle/' "$abi"
 allow tests/conformance 'tests/(conformance|oracle)/' "$abi"
 allow tests/plugins 'tests/plugins/' "$abi"
+allow tests/cuda 'tests/(cuda|oracle)/' 'plugins/cuda/' "$abi"
 allow bench 'bench/' 'tests/(conformance|oracle)/' "$abi"
 
 # A file beside the others includes with its path from the top, so the rules

@@ -9,7 +9,7 @@ bad() {
   echo "FAILED: $*"
 }
 files=$(find include runtime cli plugins tests bench m4 -type f \
-  \( -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name 'local.am' -o -name 'cellgate_*.m4' \))
+  \( -name '*.[ch]' -o -name '*.c[cu]' -o -name '*.sh' -o -name '*.py' -o -name 'local.am' -o -name 'cellgate_*.m4' \))
 for file in $files; do
   head -n 3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
     bad "$file has no SPDX line"
@@ -19,7 +19,7 @@ for file in $files; do
     ;;
   esac
   case $file in
-  *.c | *.h)
+  *.c | *.h | *.cc | *.cu)
     lines=$(wc -l <"$file")
     [ "$lines" -le 800 ] || bad "$file has $lines lines: split it at 800"
     ;;

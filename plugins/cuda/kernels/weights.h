@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * weights.h: reading packed weights, and what the sequence kernels have in
+ * common: where a row's step is, and where its results go.
+ */
+#ifndef CELLGATE_CUDA_WEIGHTS_H
+#define CELLGATE_CUDA_WEIGHTS_H
+
+#include "plugins/cuda/kernels/device.h"
+#include "plugins/cuda/kernels/shapes.h"
+
+CUK_DEVICE float4 four(float x, float y, float z, float w)
+{
+    float4 made;
+
+    made.x = x;
+    made.y = y;
+    made.z = z;
+    made.w = w;
+    return made;
+}
+
+CUK_DEVICE void add_to(float4 &to, const float4 &x)
+{
+    to.x += x.x;
+    to.y += x.y;
+    to.z += x.z;
+    to.w += x.w;
+}
+
+/* to += factor * x */
+CUK_DEVICE void add_scaled(float4 &to, float factor, const float4 &x)
+{
+    to.x += factor * x.x;
+    to.y += factor * x.y;
+    to.z += factor * x.z;
+    to.w += factor * x.w;
+}
+
+template <int TYPE> CUK_DEVICE float weight(const void *from, size_t at)
+{
+    if (TYPE == CUK_F32)
+        return __ldg((const float *)from + at);
+    const uint32_t bits = __ldg((const unsigned short *)from + at);
+    return TYPE == CUK_F16 ? cuk_float_of_half(bits)
+                           : cuk_float_of_bits(bits << 16);
+}
+
+/* Number `at` of the groups of four weights, a unit's gates i, f, c, o. */
+template <int TYPE> CUK_DEVICE float4 gates(const void *from, size_t at)
+{
+    if (TYPE == CUK_F32)
+        return __ldg((const float4 *)from + at);
+    const uint2 bits = __ldg((const uint2 *)from + at);
+    if (TYPE == CUK_F16)
+        return four(cuk_float_of_half(bits.x & 0xffffu),
+                    cuk_float_of_half(bits.x >> 16),
+                    cuk_float_of_half(bits.y & 0xffffu),
+                    cuk_float_of_half(bits.y >> 16));
+    return four(cuk_float_of_bits(bits.x << 16),
+                cuk_float_of_bits(bits.x & 0xffff0000u),
+                cuk_float_of_bits(bits.y << 16),
+                cuk_float_of_bits(bits.y & 0xffff0000u));
+}
+
+/* Where the gates of row k and a unit are in a packed recurrent kernel, in
+   groups of four. */
+CUK_DEVICE size_t packed_at(int depth, int unit, int k)
+{
+    return ((size_t)(unit / CUK_UNITS) * CUK_DEPTH(depth) + k) * CUK_UNITS +
+           unit % CUK_UNITS;
+}
+
+/* From one direction's packed recurrent kernel to the next, in groups. */
+CUK_DEVICE size_t packed_direction(const cuk_lstm &a, int direction)
+{
+    return (size_t)(direction * a.recurrent_direction / 4);
+}
+
+/* The time of a row's step. */
+CUK_DEVICE int time_of(const cuk_lstm &a, int direction, int length, int step)
+{
+    return a.reverse[direction] ? length - 1 - step : step;
+}
+
+/* A unit's input products at a row's step. */
+CUK_DEVICE float4 products_of(const cuk_lstm &a, int direction, int sample,
+                              int length, int step, int unit)
+{
+    const int time = a.products_in_time ? time_of(a, direction, length, step)
+                                        : step - a.first;
+
+    return __ldg((const float4 *)(a.products +
+                                  direction * a.products_direction +
+                                  sample * a.products_at.batch +
+                                  time * a.products_at.time) +
+                 unit);
+}
+
+/* Where half `half` of h has row (direction, sample). */
+CUK_DEVICE float *h_row(const cuk_lstm &a, int half, int direction, int sample)
+{
+    return a.h +
+           (((size_t)half * a.directions + direction) * a.batch + sample) *
+               a.output;
+}
+
+CUK_DEVICE float *c_row(const cuk_lstm &a, int direction, int sample)
+{
+    return a.c + ((size_t)direction * a.batch + sample) * a.hidden;
+}
+
+/* Whether state is there before the step; else it is zeros. */
+CUK_DEVICE bool has_h(const cuk_lstm &a, int step)
+{
+    return step > 0 || (a.initial & 1);
+}
+
+CUK_DEVICE bool has_c(const cuk_lstm &a, int step)
+{
+    return step > 0 || (a.initial & 2);
+}
+
+/*
+ * What a row's step says outside: its output number k to y, and to `last` if it
+ * is the row's last one. Where the row has no such step, zeros.
+ */
+CUK_DEVICE void give(const cuk_lstm &a, int direction, int sample, int length,
+                     int step, int k, float value)
+{
+    const bool does = step < length;
+    const int time = does ? time_of(a, direction, length, step) : step;
+    const int feature = direction * a.output + k;
+
+    if (a.y)
+        a.y[sample * a.y_at.batch + time * a.y_at.time + feature] =
+            does ? value : 0.0f;
+    if (a.last && (step == length - 1 || (length == 0 && step == 0)))
+        a.last[sample * a.last_stride + feature] = does ? value : 0.0f;
+}
+
+#endif /* CELLGATE_CUDA_WEIGHTS_H */

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The CUDA plugin's sequence kernels on the executor, against the oracle. Each
+ * case runs with the fibres in three orders.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/cuda/executor.h"
+#include "tests/cuda/layer.h"
+
+/* What every way of running a layer must get right. */
+static const layer_case options[] = {
+    { .batch = 1, .steps = 3, .hidden = 8 },
+    { .batch = 1, .steps = 4, .hidden = 5, .initial = 3 },
+    { .batch = 2, .steps = 3, .hidden = 9, .initial = 1, .reverse = 1 },
+    { .batch = 3, .steps = 4, .hidden = 6, .initial = 2, .directions = 2 },
+    { .batch = 4,
+      .steps = 5,
+      .hidden = 10,
+      .lengths = LAYER_RAGGED,
+      .directions = 2,
+      .initial = 3 },
+    { .batch = 4,
+      .steps = 3,
+      .hidden = 4,
+      .lengths = LAYER_EMPTY,
+      .reverse = 1,
+      .initial = 3 },
+    { .batch = 4, .steps = 3, .hidden = 4, .lengths = LAYER_EMPTY },
+    { .batch = 2, .steps = 3, .hidden = 7, .peepholes = 1, .clip = 0.6f },
+    { .batch = 2,
+      .steps = 3,
+      .hidden = 7,
+      .coupled = 1,
+      .directions = 2,
+      .lengths = LAYER_RAGGED },
+    { .batch = 2, .steps = 3, .hidden = 7, .activations = LAYER_HARD },
+    { .batch = 2,
+      .steps = 3,
+      .hidden = 7,
+      .activations = LAYER_MIXED,
+      .directions = 2,
+      .peepholes = 1 },
+    { .batch = 3,
+      .steps = 5,
+      .hidden = 6,
+      .chunk = 2,
+      .initial = 3,
+      .lengths = LAYER_RAGGED,
+      .directions = 2,
+      .time_major = 1 },
+    { .batch = 3,
+      .steps = 5,
+      .hidden = 6,
+      .chunk = 2,
+      .in_time = 1,
+      .lengths = LAYER_RAGGED,
+      .directions = 2 },
+    { .batch = 3,
+      .steps = 4,
+      .hidden = 5,
+      .nan_row = 2,
+      .lengths = LAYER_RAGGED },
+    { .batch = 2, .steps = 3, .hidden = 5, .silent = 1 },
+    { .batch = 3, .steps = 3, .hidden = 11, .type = CUK_F16 },
+    { .batch = 3, .steps = 3, .hidden = 11, .type = CUK_BF16 },
+};
+
+/* Projections, which not every way does. */
+static const layer_case projections[] = {
+    { .batch = 2, .steps = 3, .hidden = 9, .projection = 5 },
+    { .batch = 3,
+      .steps = 4,
+      .hidden = 7,
+      .projection = 3,
+      .directions = 2,
+      .lengths = LAYER_RAGGED,
+      .initial = 3 },
+    { .batch = 5,
+      .steps = 3,
+      .hidden = 6,
+      .projection = 35,
+      .initial = 1,
+      .lengths = LAYER_EMPTY,
+      .type = CUK_F16,
+      .peepholes = 1 },
+    { .batch = 2,
+      .steps = 5,
+      .hidden = 6,
+      .projection = 4,
+      .chunk = 2,
+      .coupled = 1,
+      .clip = 0.5f,
+      .activations = LAYER_MIXED,
+      .type = CUK_BF16 },
+};
+
+static void check(const char *table, size_t number, const layer_case *is,
+                  layer_way way)
+{
+    static const unsigned orders[] = { 0, 1, 5 };
+    char name[128];
+
+    for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        executor_set_order(orders[i]);
+        (void)snprintf(name, sizeof name, "%s %zu in order %u", table, number,
+                       orders[i]);
+        layer_check(name, is, way);
+    }
+}
+
+#define CHECK_ALL(table, way)                                                  \
+    for (size_t at = 0; at < sizeof(table) / sizeof(table)[0]; at++)           \
+    check(#table, at, &(table)[at], way)
+
+/* ---- A launch a step --------------------------------------------------- */
+
+static int by_steps(const struct cuk_lstm *a)
+{
+    return cuk_step(a, NULL);
+}
+
+/* As a graph of two steps that is launched again and again. */
+static int by_counter(const struct cuk_lstm *a)
+{
+    struct cuk_lstm graph = *a;
+    int32_t counter = -1;
+    int code = cuk_count(&counter, 0, 1, NULL);
+
+    graph.first = 0;
+    graph.end = 2;
+    graph.counter = &counter;
+    for (int step = 0; code == 0 && step < a->steps; step += 2) {
+        code = cuk_step(&graph, NULL);
+        if (code == 0)
+            code = cuk_count(&counter, 2, 0, NULL);
+    }
+    return code;
+}
+
+static void test_step(void **state)
+{
+    /* Every tile, and depths beyond one part of it. */
+    static const layer_case sizes[] = {
+        { .batch = 1, .steps = 2, .hidden = 40 },
+        { .batch = 8, .steps = 2, .hidden = 1030, .initial = 3 },
+        { .batch = 11, .steps = 3, .hidden = 13, .lengths = LAYER_RAGGED },
+        { .batch = 30,
+          .steps = 3,
+          .hidden = 9,
+          .lengths = LAYER_RAGGED,
+          .initial = 3 },
+        { .batch = 131,
+          .steps = 2,
+          .hidden = 70,
+          .lengths = LAYER_RAGGED,
+          .initial = 3,
+          .type = CUK_BF16 },
+    };
+
+    (void)state;
+    CHECK_ALL(options, by_steps);
+    CHECK_ALL(projections, by_steps);
+    CHECK_ALL(sizes, by_steps);
+}
+
+static void test_counted_steps(void **state)
+{
+    static const layer_case counted[] = {
+        { .batch = 3,
+          .steps = 5,
+          .hidden = 6,
+          .in_time = 1,
+          .directions = 2,
+          .lengths = LAYER_RAGGED,
+          .initial = 3 },
+        { .batch = 2, .steps = 4, .hidden = 9, .in_time = 1, .projection = 5 },
+    };
+
+    (void)state;
+    CHECK_ALL(counted, by_counter);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_step),
+        cmocka_unit_test(test_counted_steps),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
