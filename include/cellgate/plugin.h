@@ -553,8 +553,10 @@ typedef struct cellgate_plugin {
     /*
      * Host memory that the device transfers from and to fastest, at a multiple
      * of 64 bytes; NULL if there is none left. The host places its buffers
-     * there where it can, and run() works with any memory. NULL (both):
-     * ordinary memory will do.
+     * there where it can, and run() works with any memory. What one call gave
+     * is of one run at a time: while a run has anything of it, nobody else
+     * touches any of it, as a device that shares the host's memory may work on
+     * it as it is. NULL (both): ordinary memory will do.
      */
     void *(*host_allocate)(cellgate_device *device, size_t size);
     void (*host_release)(cellgate_device *device, void *memory);

@@ -21,15 +21,17 @@ struct ocl_activation {
     int reserved;
 };
 
-/* A sequence in device memory; row (b, t) begins at b * batch + t * time. */
+/* A sequence in device memory; row (b, t) begins at at + b * batch + t * time.
+ */
 struct ocl_strides {
-    ocl_wide batch, time;
+    ocl_wide batch, time, at;
 };
 
 /* One layer, both directions, for the steps [first, end) that a row does. */
 struct ocl_lstm_arguments {
     struct ocl_strides x, y;
     ocl_wide last;        /* from a row of the last output to the next */
+    ocl_wide last_at;     /* where the first one begins */
     ocl_wide products;    /* from a direction's input products to the next */
     ocl_wide products_at; /* step kernel: where the step's begin */
     int batch, steps;

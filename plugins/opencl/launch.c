@@ -128,6 +128,17 @@ static cellgate_status enqueue_product(struct cellgate_plan *plan,
     return LAUNCH(plan, plan->product, arguments, global, local, error);
 }
 
+/* Steps of one launch: what it gives a compute unit is bounded, as far as a
+   step is. */
+static int64_t dense_steps(const struct cellgate_plan *plan,
+                           const struct ocl_dense *dense)
+{
+    const double step = 2.0 * (double)plan->run->batch * (double)dense->input *
+                        (double)dense->units / plan->device->units;
+
+    return step < WORK_A_LAUNCH ? (int64_t)(WORK_A_LAUNCH / step) : 1;
+}
+
 cellgate_status ocl_enqueue_dense(struct cellgate_plan *plan, uint32_t index,
                                   const struct ocl_rows *x,
                                   const struct ocl_rows *y,
@@ -135,14 +146,14 @@ cellgate_status ocl_enqueue_dense(struct cellgate_plan *plan, uint32_t index,
 {
     const struct ocl_stage *stage = &plan->weights->stages[index];
     const int64_t steps = stage->sequence ? run_steps(plan) : 1;
-    const struct product product = {
+    const int64_t most = dense_steps(plan, &stage->dense);
+    struct product product = {
         .arguments = { .x = x->strides,
                        .y = y->strides,
                        .batch = (int)plan->run->batch,
                        .depth = (int)stage->dense.input,
                        .columns = (int)stage->width,
                        .blocks = stage->dense.blocks,
-                       .end = (int)steps,
                        .directions = 1 },
         .x = x,
         .matrix = &stage->dense.kernel,
@@ -150,8 +161,21 @@ cellgate_status ocl_enqueue_dense(struct cellgate_plan *plan, uint32_t index,
         .y = &y->buffer,
         .lengths = &no_buffer,
     };
+    cellgate_status status = CELLGATE_OK;
+    int64_t first = 0;
 
-    return enqueue_product(plan, &product, error);
+    while (status == CELLGATE_OK && first < steps) {
+        const int64_t end = steps - first > most ? first + most : steps;
+
+        product.arguments.first = (int)first;
+        product.arguments.end = (int)end;
+        product.arguments.y.at = y->strides.at + first * y->strides.time;
+        status = enqueue_product(plan, &product, error);
+        first = end;
+        if (status == CELLGATE_OK && first < steps)
+            status = ocl_flush(plan, error);
+    }
+    return status;
 }
 
 static int is_reversed(const struct ocl_lstm *lstm, int direction)
@@ -169,7 +193,7 @@ static cellgate_status enqueue_products(struct cellgate_plan *plan,
     const int64_t batch = plan->run->batch;
     const struct product product = {
         .arguments = { .x = x->strides,
-                       .y = { width, batch * width },
+                       .y = { width, batch * width, 0 },
                        .y_direction = batch * width * (end - first),
                        .matrix_direction = lstm->input * width,
                        .batch = (int)batch,
@@ -202,6 +226,7 @@ static void fill_arguments(const struct cellgate_plan *plan,
         .x = x->strides,
         .y = y->strides,
         .last = last->strides.batch,
+        .last_at = last->strides.at,
         .batch = (int)plan->run->batch,
         .steps = (int)plan->run->steps,
         .input = (int)lstm->input,
@@ -378,7 +403,8 @@ int64_t ocl_final_h_at(const struct cellgate_plan *plan, uint32_t index)
 
 static cellgate_status enqueue_zeros(struct cellgate_plan *plan,
                                      const struct ocl_buffer *buffer,
-                                     int64_t count, cellgate_error *error)
+                                     int64_t at, int64_t count,
+                                     cellgate_error *error)
 {
     const float zero = 0;
     cl_int code;
@@ -386,8 +412,8 @@ static cellgate_status enqueue_zeros(struct cellgate_plan *plan,
     if (count == 0)
         return CELLGATE_OK;
     code = plan->device->cl->EnqueueFillBuffer(
-        plan->queue, buffer->memory, &zero, sizeof zero, 0,
-        (size_t)count * sizeof zero, 0, NULL, NULL);
+        plan->queue, buffer->memory, &zero, sizeof zero,
+        (size_t)at * sizeof zero, (size_t)count * sizeof zero, 0, NULL, NULL);
     if (code != CL_SUCCESS)
         return ocl_device_fail(plan->device, error, code, "clEnqueueFillBuffer",
                                "running a segment");
@@ -405,17 +431,17 @@ static cellgate_status enqueue_beginning(struct cellgate_plan *plan,
     cellgate_status status = CELLGATE_OK;
 
     if (y->buffer.memory && plan->ragged)
-        status = enqueue_zeros(plan, &y->buffer,
+        status = enqueue_zeros(plan, &y->buffer, y->strides.at,
                                plan->run->batch * plan->run->steps *
                                    plan->weights->stages[index].width,
                                error);
     if (plan->variant->way != OCL_STEP)
         return status;
     if (status == CELLGATE_OK && !(given & 1))
-        status = enqueue_zeros(plan, &plan->stages[index].h,
+        status = enqueue_zeros(plan, &plan->stages[index].h, 0,
                                rows * lstm->output, error);
     if (status == CELLGATE_OK && !(given & 2))
-        status = enqueue_zeros(plan, &plan->stages[index].c,
+        status = enqueue_zeros(plan, &plan->stages[index].c, 0,
                                rows * lstm->hidden, error);
     return status;
 }
@@ -430,7 +456,7 @@ cellgate_status ocl_enqueue_lstm(struct cellgate_plan *plan, uint32_t index,
     const enum ocl_way way = plan->variant->way;
     const int64_t steps = plan->run->steps;
     const int given = given_state(plan, lstm->op);
-    const struct ocl_rows nowhere = { .strides = { 0, 0 } };
+    const struct ocl_rows nowhere = { .strides = { 0, 0, 0 } };
     struct ocl_lstm_arguments a;
     cellgate_status status = enqueue_beginning(plan, index, y, given, error);
     int64_t first = 0, end;

@@ -74,7 +74,8 @@ static global const float *input_row(const struct ocl_lstm_arguments *a,
                                      global const float *x,
                                      global const int *ids, int b, int t)
 {
-    const size_t at = (size_t)b * a->x.batch + (size_t)t * a->x.time;
+    const size_t at = (size_t)a->x.at + (size_t)b * a->x.batch +
+                      (size_t)t * a->x.time;
 
     return ids ? x + (size_t)ids[at] * a->input : x + at;
 }
@@ -241,7 +242,7 @@ kernel void lstm_whole(const struct ocl_lstm_arguments a,
                 if (step >= length[r])
                     continue;
                 for (int k = item; k < a.output; k += items)
-                    y[(size_t)sample[r] * a.y.batch + (size_t)t * a.y.time +
+                    y[(size_t)a.y.at + (size_t)sample[r] * a.y.batch + (size_t)t * a.y.time +
                       direction * a.output + k] = h[r * padded_output + k];
             }
     }
@@ -252,7 +253,7 @@ kernel void lstm_whole(const struct ocl_lstm_arguments a,
         for (int k = item; k < a.output; k += items) {
             h_state[row * a.output + k] = h[r * padded_output + k];
             if (last)
-                last[(size_t)sample[r] * a.last + direction * a.output + k] =
+                last[(size_t)a.last_at + (size_t)sample[r] * a.last + direction * a.output + k] =
                     length[r] > 0 ? h[r * padded_output + k] : 0.0f;
         }
         for (int k = item; k < a.hidden; k += items)
@@ -390,7 +391,7 @@ kernel void lstm_step(const struct ocl_lstm_arguments a,
 #else
                 h_to[row * a.output + block * V + u] = values[u];
                 if (y)
-                    y[(size_t)sample[r] * a.y.batch + (size_t)t * a.y.time +
+                    y[(size_t)a.y.at + (size_t)sample[r] * a.y.batch + (size_t)t * a.y.time +
                       direction * a.output + block * V + u] = values[u];
 #endif
             }
@@ -434,7 +435,7 @@ kernel void lstm_project(const struct ocl_lstm_arguments a,
     for (int u = 0; u < outputs; u++) {
         h_to[block * V + u] = values[u];
         if (y)
-            y[(size_t)b * a.y.batch + (size_t)t * a.y.time +
+            y[(size_t)a.y.at + (size_t)b * a.y.batch + (size_t)t * a.y.time +
               direction * a.output + block * V + u] = values[u];
     }
 }
@@ -451,7 +452,7 @@ kernel void lstm_last(const struct ocl_lstm_arguments a,
 
     if (k >= a.output)
         return;
-    last[(size_t)b * a.last + direction * a.output + k] =
+    last[(size_t)a.last_at + (size_t)b * a.last + direction * a.output + k] =
         lengths[b] > 0 ? h[a.parity * half_size +
                            ((size_t)direction * a.batch + b) * a.output + k]
                        : 0.0f;

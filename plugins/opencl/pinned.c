@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pinned.c: host memory that the device reaches by itself. OpenCL gives it as a
- * buffer in host memory that is mapped, and stays so.
+ * pinned.c: host memory that the device reaches by itself: a buffer that is
+ * mapped, and stays so. Where the device shares the host's memory the buffer is
+ * made of memory of ours, and a run gives it to the device while it computes:
+ * nothing is copied then.
  */
 #include "config.h"
 
 #include <stdlib.h>
 
-#include "plugins/opencl/device.h"
+#include "plugins/opencl/pinned.h"
 
 #define ALIGNMENT 64u
-
-struct ocl_pinned {
-    struct ocl_pinned *next;
-    cl_mem buffer;
-    void *memory;
-};
+/* What drivers ask of memory that is to be a buffer as it is. */
+#define PAGE 4096u
 
 static cl_command_queue queue_of(cellgate_device *device)
 {
@@ -53,21 +51,29 @@ static void *map(cellgate_device *device, cl_mem buffer, size_t size)
 static struct ocl_pinned *allocate(cellgate_device *device, size_t size)
 {
     struct ocl_pinned *made = calloc(1, sizeof *made);
+    cl_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR;
     cl_int code;
 
     if (!made)
         return NULL;
-    made->buffer = device->cl->CreateBuffer(
-        device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
-        size > 0 ? size : 1, NULL, &code);
+    made->size = size > 0 ? size : 1;
+    if (device->found->unified) {
+        made->size = (made->size + PAGE - 1) / PAGE * PAGE;
+        made->own = aligned_alloc(PAGE, made->size);
+        if (made->own)
+            flags = CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR;
+    }
+    made->buffer = device->cl->CreateBuffer(device->context, flags, made->size,
+                                            made->own, &code);
     if (code == CL_SUCCESS)
-        made->memory = map(device, made->buffer, size > 0 ? size : 1);
+        made->memory = map(device, made->buffer, made->size);
     else
         made->buffer = NULL;
     if (made->memory)
         return made;
     if (made->buffer)
         (void)device->cl->ReleaseMemObject(made->buffer);
+    free(made->own);
     free(made);
     return NULL;
 }
@@ -76,7 +82,7 @@ void *ocl_host_allocate(cellgate_device *device, size_t size)
 {
     struct ocl_pinned *made = NULL;
 
-    if (atomic_load(&device->lost))
+    if (atomic_load(&device->lost) || size > SIZE_MAX - PAGE)
         return NULL;
     (void)pthread_mutex_lock(&device->lock);
     made = allocate(device, size);
@@ -105,6 +111,7 @@ void ocl_host_release(cellgate_device *device, void *memory)
         if (!atomic_load(&device->lost))
             (void)cl->Finish(device->pinned_queue);
         (void)cl->ReleaseMemObject(found->buffer);
+        free(found->own);
         free(found);
     }
     (void)pthread_mutex_unlock(&device->lock);
@@ -115,4 +122,36 @@ void ocl_pinned_finish(cellgate_device *device)
     if (device->pinned_queue)
         (void)device->cl->ReleaseCommandQueue(device->pinned_queue);
     device->pinned_queue = NULL;
+}
+
+/* ---- Given to a run ---------------------------------------------------- */
+
+struct ocl_pinned *ocl_pinned_claim(cellgate_device *device, const void *owner,
+                                    const void *memory, size_t size)
+{
+    const uintptr_t from = (uintptr_t)memory;
+    struct ocl_pinned *at;
+
+    (void)pthread_mutex_lock(&device->lock);
+    for (at = device->pinned; at; at = at->next)
+        if (at->own && from >= (uintptr_t)at->memory && size <= at->size &&
+            from - (uintptr_t)at->memory <= at->size - size)
+            break;
+    if (at && at->owner && at->owner != owner)
+        at = NULL; /* another run's */
+    if (at)
+        at->owner = owner;
+    (void)pthread_mutex_unlock(&device->lock);
+    return at;
+}
+
+void ocl_pinned_let_go(cellgate_device *device, const void *owner)
+{
+    struct ocl_pinned *at;
+
+    (void)pthread_mutex_lock(&device->lock);
+    for (at = device->pinned; at; at = at->next)
+        if (at->owner == owner)
+            at->owner = NULL;
+    (void)pthread_mutex_unlock(&device->lock);
 }

@@ -10,12 +10,7 @@
    to fill a card. */
 #define PRODUCTS_SHARED ((int64_t)4 << 20)
 #define PRODUCTS_CARD ((int64_t)64 << 20)
-/*
- * Watchdogs of displays end a kernel that takes seconds. What one launch of the
- * whole-sequence kernels gives a compute unit to do is below a second on the
- * smallest: so many operations, and barriers of so many steps.
- */
-#define WORK_A_LAUNCH 2e9
+/* Barriers take their time too, however little is between them. */
 #define STEPS_A_LAUNCH 8192
 
 /* ---- Kernels ----------------------------------------------------------- */

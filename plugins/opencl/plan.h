@@ -10,7 +10,14 @@
 #ifndef CELLGATE_OPENCL_PLAN_H
 #define CELLGATE_OPENCL_PLAN_H
 
+#include "plugins/opencl/pinned.h"
 #include "plugins/opencl/segment.h"
+
+/*
+ * Watchdogs of displays end a kernel that takes seconds. Operations that one
+ * launch gives a compute unit: below a second on the smallest.
+ */
+#define WORK_A_LAUNCH 2e9
 
 /* What of a plan belongs to one stage. */
 struct ocl_stage_plan {
@@ -22,6 +29,16 @@ struct ocl_stage_plan {
 };
 
 enum ocl_phase { OCL_UPLOAD, OCL_DOWNLOAD, OCL_PHASES };
+
+/* Rows of one stage's input or result in device memory. */
+struct ocl_rows {
+    struct ocl_buffer buffer;
+    struct ocl_buffer ids; /* the rows are the buffer's at these places */
+    struct ocl_strides strides;
+};
+
+/* What goes in and out; each may lie in memory that the device shares. */
+enum ocl_end { OCL_X, OCL_Y, OCL_LAST, OCL_ENDS };
 
 struct cellgate_plan {
     cellgate_device *device;
@@ -39,8 +56,11 @@ struct cellgate_plan {
 
     /* Of the run going on. */
     const cellgate_segment_run *run;
-    struct ocl_strides x_strides, y_strides; /* on the device */
-    bool rows_only; /* the segment works on a row a sample throughout */
+    struct ocl_rows ends[OCL_ENDS]; /* its x and results, on the device */
+    struct ocl_pinned
+        *shared[OCL_ENDS]; /* which is the host's memory, or NULL */
+    bool given[OCL_ENDS];  /* and the device's for now */
+    bool rows_only;        /* the segment works on a row a sample throughout */
     bool ragged;
     cl_event marks[OCL_PHASES][2]; /* first and last of a phase */
     cl_event began, launched;      /* the first kernel, and the latest */
@@ -94,13 +114,6 @@ cellgate_status ocl_flush(struct cellgate_plan *plan, cellgate_error *error);
 cellgate_status ocl_check_launched(struct cellgate_plan *plan,
                                    cellgate_error *error);
 
-/* Rows of one stage's input or result in device memory. */
-struct ocl_rows {
-    struct ocl_buffer buffer;
-    struct ocl_buffer ids; /* the rows are the buffer's at these places */
-    struct ocl_strides strides;
-};
-
 /* Enqueues one stage: from the rows x to the rows y, and, for an LSTM with a
    sequence, to `last` too where it is wanted. */
 cellgate_status ocl_enqueue_lstm(struct cellgate_plan *plan, uint32_t stage,
@@ -122,6 +135,27 @@ cellgate_status ocl_enqueue_finishes(struct cellgate_plan *plan, uint32_t stage,
 
 /* Which half of the h buffer of a stage holds the final h, in elements. */
 int64_t ocl_final_h_at(const struct cellgate_plan *plan, uint32_t stage);
+
+/*
+ * Strides of a sequence on the device, where it lies without gaps: as on the
+ * host if it has none there, so that it moves in one block, else batch after
+ * batch, and false.
+ */
+bool ocl_dense_strides(const cellgate_sequence *of, int64_t batch,
+                       int64_t steps, int64_t width,
+                       struct ocl_strides *strides);
+
+/* Where the run's x and results are on the device: in the plan's buffers, or in
+   the host's memory where the device shares it, which is claimed. */
+void ocl_find_ends(struct cellgate_plan *plan);
+/* Gives the memory that is shared to the device, and takes it back. */
+cellgate_status ocl_give_shared(struct cellgate_plan *plan,
+                                cellgate_error *error);
+cellgate_status ocl_take_back_shared(struct cellgate_plan *plan,
+                                     cellgate_error *error);
+/* Where the next command of a phase leaves its event: the first of them stays,
+   and the latest. */
+cl_event *ocl_mark(struct cellgate_plan *plan, enum ocl_phase phase);
 
 /* Enqueues what the run brings, and what it wants. */
 cellgate_status ocl_enqueue_uploads(struct cellgate_plan *plan,

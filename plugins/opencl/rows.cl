@@ -29,7 +29,8 @@ static global const float *product_input(const struct ocl_product_arguments *a,
                                          global const float *x,
                                          global const int *ids, int b, int t)
 {
-    const size_t at = (size_t)b * a->x.batch + (size_t)t * a->x.time;
+    const size_t at = (size_t)a->x.at + (size_t)b * a->x.batch +
+                      (size_t)t * a->x.time;
 
     return ids ? x + (size_t)ids[at] * a->depth : x + at;
 }
@@ -68,7 +69,7 @@ kernel void product(const struct ocl_product_arguments a,
                                   block * MATRIX_BLOCK(a.depth);
 
     bias += ((size_t)direction * a.blocks + block) * 4 * V;
-    y += direction * a.y_direction;
+    y += a.y.at + direction * a.y_direction;
     for (int tile = 0; tile < RUN; tile++) {
         const int first = ((int)get_global_id(1) * RUN + tile) * TILE;
         global const float *from[TILE];
@@ -139,7 +140,7 @@ kernel void product(const struct ocl_product_arguments a,
 
     matrix += direction * a.matrix_direction;
     bias += (size_t)direction * width;
-    y += direction * a.y_direction;
+    y += a.y.at + direction * a.y_direction;
     for (int r = item; r < 4 * SIDE; r += SIDE * SIDE) {
         int b, step, t;
 
@@ -201,7 +202,8 @@ kernel void rows_activate(const struct ocl_rows_arguments a,
                           global float *y)
 {
     const int k = get_global_id(0), t = get_global_id(1), b = get_global_id(2);
-    const size_t at = (size_t)b * a.x.batch + (size_t)t * a.x.time;
+    const size_t at =
+        (size_t)a.x.at + (size_t)b * a.x.batch + (size_t)t * a.x.time;
     global const float *from = ids ? x + (size_t)ids[at] * a.width : x + at;
     float values[V];
     real value;
@@ -212,8 +214,8 @@ kernel void rows_activate(const struct ocl_rows_arguments a,
                           a.activation.beta, REAL_LOAD(values));
     REAL_STORE(value, values);
     for (int u = 0; u < V && k * V + u < a.width; u++)
-        y[(size_t)b * a.y.batch + (size_t)t * a.y.time + k * V + u] =
-            values[u];
+        y[(size_t)a.y.at + (size_t)b * a.y.batch + (size_t)t * a.y.time +
+          k * V + u] = values[u];
 }
 
 /* The group's largest or sum, `partial` holding one value an item. */
@@ -237,7 +239,7 @@ kernel void rows_softmax(const struct ocl_rows_arguments a, global float *y,
     const int item = get_local_id(0), items = get_local_size(0);
     float most = -INFINITY, sum = 0.0f;
 
-    y += (size_t)get_group_id(2) * a.y.batch +
+    y += (size_t)a.y.at + (size_t)get_group_id(2) * a.y.batch +
          (size_t)get_group_id(1) * a.y.time;
     for (int k = item; k < a.width; k += items)
         most = fmax(most, y[k]);

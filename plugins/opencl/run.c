@@ -19,20 +19,14 @@ static struct ocl_rows result_of(const struct cellgate_plan *plan,
 {
     const struct ocl_stage *stage = &plan->weights->stages[index];
     const bool rows = stage_is_rows(plan, stage);
-    struct ocl_rows result = {
-        .strides = { rows ? stage->width : plan->run->steps * stage->width,
-                     stage->width },
-    };
 
-    if (index + 1 < plan->weights->stage_count) {
-        result.buffer = plan->between[index & 1];
-    } else if (rows) {
-        result.buffer = plan->last;
-    } else {
-        result.buffer = plan->y;
-        result.strides = plan->y_strides;
-    }
-    return result;
+    if (index + 1 == plan->weights->stage_count)
+        return plan->ends[rows ? OCL_LAST : OCL_Y];
+    return (struct ocl_rows){
+        .buffer = plan->between[index & 1],
+        .strides = { rows ? stage->width : plan->run->steps * stage->width,
+                     stage->width, 0 },
+    };
 }
 
 /* An LSTM's result: its sequence and its last output, as far as it has them. */
@@ -47,10 +41,7 @@ static cellgate_status enqueue_lstm(struct cellgate_plan *plan, uint32_t index,
     if (stage->sequence)
         y = *result;
     if (stage->lstm.outputs & CELLGATE_LSTM_LAST)
-        last = stage->sequence
-                   ? (struct ocl_rows){ .buffer = plan->last,
-                                        .strides = { stage->width, 0 } }
-                   : *result;
+        last = stage->sequence ? plan->ends[OCL_LAST] : *result;
     return ocl_enqueue_lstm(plan, index, x, &y, &last, error);
 }
 
@@ -58,14 +49,10 @@ static cellgate_status enqueue_stages(struct cellgate_plan *plan,
                                       cellgate_error *error)
 {
     const cellgate_weights *weights = plan->weights;
-    struct ocl_rows x = { .buffer = plan->x, .strides = plan->x_strides };
+    struct ocl_rows x = plan->ends[OCL_X];
     cellgate_status status = CELLGATE_OK;
     uint32_t i;
 
-    if (weights->table_width) {
-        x.ids = plan->x;
-        x.buffer = weights->table;
-    }
     for (i = 0; status == CELLGATE_OK && i < weights->stage_count; i++) {
         const struct ocl_rows y = result_of(plan, i);
 
@@ -171,19 +158,6 @@ static cellgate_status check_run(const cellgate_plan *plan,
     return status == CELLGATE_OK ? check_resident(plan, run, error) : status;
 }
 
-/* Strides of the result on the device: as on the host where that is dense. */
-static void choose_y_strides(struct cellgate_plan *plan)
-{
-    const cellgate_segment_run *run = plan->run;
-    const int64_t width =
-        plan->weights->stages[plan->weights->stage_count - 1].width;
-
-    plan->y_strides = (struct ocl_strides){ run->steps * width, width };
-    if (run->batch > 1 && run->y.batch_stride == width &&
-        (run->steps == 1 || run->y.time_stride == run->batch * width))
-        plan->y_strides = (struct ocl_strides){ width, run->batch * width };
-}
-
 /* The new state, after everything else has succeeded: beside the old one, which
    a failure leaves as it was. */
 static cellgate_status keep_state(struct cellgate_plan *plan,
@@ -222,7 +196,7 @@ static cellgate_status compute(struct cellgate_plan *plan,
     cellgate_error later = CELLGATE_ERROR_INIT;
 
     plan->copying[OCL_UPLOAD] = plan->copying[OCL_DOWNLOAD] = 0;
-    choose_y_strides(plan);
+    ocl_find_ends(plan);
     status = ocl_enqueue_uploads(plan, error);
     if (status == CELLGATE_OK)
         status = enqueue_stages(plan, error);

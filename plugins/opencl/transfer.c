@@ -5,9 +5,7 @@
 
 /* ---- The clock --------------------------------------------------------- */
 
-/* Where the next command of a phase leaves its event: the first of them stays,
-   and the latest. */
-static cl_event *mark(struct cellgate_plan *plan, enum ocl_phase phase)
+cl_event *ocl_mark(struct cellgate_plan *plan, enum ocl_phase phase)
 {
     cl_event *marks = plan->marks[phase];
 
@@ -104,10 +102,14 @@ cellgate_status ocl_finish_run(struct cellgate_plan *plan,
                                cellgate_error *error)
 {
     const struct ocl_api *cl = plan->device->cl;
-    cl_int code = cl->Finish(plan->queue);
+    cellgate_error ignored = CELLGATE_ERROR_INIT;
     cellgate_status status;
+    cl_int code;
     int i;
 
+    (void)ocl_take_back_shared(plan, &ignored); /* after a failure */
+    code = cl->Finish(plan->queue);
+    ocl_pinned_let_go(plan->device, plan);
     status = code == CL_SUCCESS
                  ? check_events(plan, error)
                  : ocl_device_fail(plan->device, error, code, "clFinish",
@@ -135,7 +137,7 @@ static cellgate_status write_block(struct cellgate_plan *plan,
         return CELLGATE_OK;
     code = plan->device->cl->EnqueueWriteBuffer(
         plan->queue, to->memory, CL_FALSE, 0, (size_t)count * sizeof(float),
-        from, 0, NULL, mark(plan, OCL_UPLOAD));
+        from, 0, NULL, ocl_mark(plan, OCL_UPLOAD));
     if (code != CL_SUCCESS)
         return ocl_device_fail(plan->device, error, code,
                                "clEnqueueWriteBuffer", "uploading");
@@ -153,7 +155,8 @@ static cellgate_status read_block(struct cellgate_plan *plan,
         return CELLGATE_OK;
     code = plan->device->cl->EnqueueReadBuffer(
         plan->queue, from->memory, CL_FALSE, (size_t)at * sizeof(float),
-        (size_t)count * sizeof(float), to, 0, NULL, mark(plan, OCL_DOWNLOAD));
+        (size_t)count * sizeof(float), to, 0, NULL,
+        ocl_mark(plan, OCL_DOWNLOAD));
     if (code != CL_SUCCESS)
         return ocl_device_fail(plan->device, error, code, "clEnqueueReadBuffer",
                                "downloading");
@@ -167,32 +170,6 @@ struct extent {
     const cellgate_sequence *of;
     int64_t batch, steps, width;
 };
-
-static bool strides_are(const struct extent *extent, int64_t batch,
-                        int64_t time)
-{
-    return (extent->batch == 1 || extent->of->batch_stride == batch) &&
-           (extent->steps == 1 || extent->of->time_stride == time);
-}
-
-/*
- * Strides of the sequence on the device, where it lies without gaps: as on the
- * host if it has none there, so that it moves in one block, else batch after
- * batch.
- */
-static bool device_strides(const struct extent *extent,
-                           struct ocl_strides *strides)
-{
-    const int64_t width = extent->width;
-
-    *strides = (struct ocl_strides){ extent->steps * width, width };
-    if (strides_are(extent, strides->batch, strides->time))
-        return true;
-    if (!strides_are(extent, width, extent->batch * width))
-        return false;
-    *strides = (struct ocl_strides){ width, extent->batch * width };
-    return true;
-}
 
 /* Rows between the host's places and a dense block, which is on the device. */
 static void move_rows(const struct extent *extent, float *block, bool to_block)
@@ -230,7 +207,7 @@ static cellgate_status move_mapped(struct cellgate_plan *plan,
     void *block = cl->EnqueueMapBuffer(
         plan->queue, buffer->memory, CL_TRUE,
         to_device ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ, 0, size, 0,
-        NULL, mark(plan, phase), &code);
+        NULL, ocl_mark(plan, phase), &code);
 
     if (code != CL_SUCCESS)
         return ocl_device_fail(plan->device, error, code, "clEnqueueMapBuffer",
@@ -239,7 +216,7 @@ static cellgate_status move_mapped(struct cellgate_plan *plan,
     move_rows(extent, block, to_device);
     plan->copying[phase] += 1e-9 * (double)(host->clock(host->context) - since);
     code = cl->EnqueueUnmapMemObject(plan->queue, buffer->memory, block, 0,
-                                     NULL, mark(plan, phase));
+                                     NULL, ocl_mark(plan, phase));
     if (code != CL_SUCCESS)
         return ocl_device_fail(plan->device, error, code,
                                "clEnqueueUnmapMemObject", "moving a sequence");
@@ -248,23 +225,19 @@ static cellgate_status move_mapped(struct cellgate_plan *plan,
 
 /* ---- Uploads ----------------------------------------------------------- */
 
-static int64_t sequence_steps(const struct cellgate_plan *plan)
-{
-    return plan->rows_only ? 1 : plan->run->steps;
-}
-
 static cellgate_status upload_x(struct cellgate_plan *plan,
                                 cellgate_error *error)
 {
     const struct extent extent = { &plan->run->x, plan->run->batch,
-                                   sequence_steps(plan),
+                                   plan->rows_only ? 1 : plan->run->steps,
                                    plan->weights->input_width };
-    bool dense = device_strides(&extent, &plan->x_strides);
     const int64_t count = extent.batch * extent.steps * extent.width;
+    struct ocl_strides strides;
 
-    if (count == 0)
+    if (count == 0 || plan->shared[OCL_X])
         return CELLGATE_OK;
-    if (dense)
+    if (ocl_dense_strides(extent.of, extent.batch, extent.steps, extent.width,
+                          &strides))
         return write_block(plan, &plan->x, extent.of->data, count, error);
     return move_mapped(plan, &extent, &plan->x, true, error);
 }
@@ -322,7 +295,7 @@ static cellgate_status copy_block(struct cellgate_plan *plan,
 {
     cl_int code = plan->device->cl->EnqueueCopyBuffer(
         plan->queue, from->memory, to->memory, 0, 0,
-        (size_t)count * sizeof(float), 0, NULL, mark(plan, OCL_UPLOAD));
+        (size_t)count * sizeof(float), 0, NULL, ocl_mark(plan, OCL_UPLOAD));
 
     if (code != CL_SUCCESS)
         return ocl_device_fail(plan->device, error, code, "clEnqueueCopyBuffer",
@@ -373,7 +346,7 @@ cellgate_status ocl_enqueue_uploads(struct cellgate_plan *plan,
             status = upload_state(plan, i, error);
     if (status == CELLGATE_OK)
         status = upload_x(plan, error);
-    return status;
+    return status == CELLGATE_OK ? ocl_give_shared(plan, error) : status;
 }
 
 /* ---- Downloads --------------------------------------------------------- */
@@ -393,7 +366,8 @@ static cellgate_status download(struct cellgate_plan *plan,
 
     if (!to->data || count == 0)
         return CELLGATE_OK;
-    if (device_strides(&extent, &strides))
+    if (ocl_dense_strides(to, extent.batch, extent.steps, extent.width,
+                          &strides))
         return read_block(plan, from, 0, to->data, count, error);
     return move_mapped(plan, &extent, from, false, error);
 }
@@ -422,16 +396,16 @@ static cellgate_status download_state(struct cellgate_plan *plan,
 cellgate_status ocl_enqueue_downloads(struct cellgate_plan *plan,
                                       cellgate_error *error)
 {
-    cellgate_status status = CELLGATE_OK;
+    cellgate_status status = ocl_take_back_shared(plan, error);
     uint32_t i;
 
     for (i = 0; status == CELLGATE_OK && i < plan->weights->stage_count; i++)
         if (plan->weights->stages[i].kind == OCL_STAGE_LSTM)
             status = download_state(plan, i, error);
-    if (status == CELLGATE_OK && !plan->rows_only)
+    if (status == CELLGATE_OK && !plan->rows_only && !plan->shared[OCL_Y])
         status =
             download(plan, &plan->run->y, plan->run->steps, &plan->y, error);
-    if (status == CELLGATE_OK)
+    if (status == CELLGATE_OK && !plan->shared[OCL_LAST])
         status = download(plan, &plan->run->y_last, 1, &plan->last, error);
     return status;
 }

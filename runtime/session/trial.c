@@ -119,25 +119,41 @@ void *cg_trial_take(int64_t count)
     return memory;
 }
 
+/* A pass over the block; false: it is too small. */
+static bool place(cg_trial *trial, bool ragged)
+{
+    const cg_segment *segment = trial->segment;
+    const size_t size = sizeof(float);
+
+    cg_arena_start(&trial->memory);
+    trial->x = cg_arena_take(
+        &trial->memory, cg_trial_elements(trial->shapes, segment->x), size);
+    if (segment->sequence != CG_NO_VALUE)
+        trial->y = cg_arena_take(
+            &trial->memory, cg_trial_elements(trial->shapes, segment->sequence),
+            size);
+    if (segment->last != CG_NO_VALUE)
+        trial->last = cg_arena_take(
+            &trial->memory, cg_trial_elements(trial->shapes, segment->last),
+            size);
+    if (ragged)
+        trial->lengths = cg_arena_take(&trial->memory, trial->batch, size);
+    return cg_arena_fits(&trial->memory);
+}
+
 static cellgate_status allocate(cg_trial *trial, bool ragged,
                                 cellgate_error *error)
 {
-    const cg_segment *segment = trial->segment;
+    const cg_engine *engine = trial->segment->engine;
 
-    trial->x = cg_trial_take(cg_trial_elements(trial->shapes, segment->x));
-    if (segment->sequence != CG_NO_VALUE)
-        trial->y =
-            cg_trial_take(cg_trial_elements(trial->shapes, segment->sequence));
-    if (segment->last != CG_NO_VALUE)
-        trial->last =
-            cg_trial_take(cg_trial_elements(trial->shapes, segment->last));
-    if (ragged)
-        trial->lengths = cg_trial_take(trial->batch);
-    if (trial->x == NULL ||
-        (segment->sequence != CG_NO_VALUE && trial->y == NULL) ||
-        (segment->last != CG_NO_VALUE && trial->last == NULL) ||
-        (ragged && trial->lengths == NULL))
+    if (engine->staged && engine->ops->host_allocate != NULL &&
+        engine->ops->host_release != NULL)
+        trial->memory.pinned = engine;
+    if (!place(trial, ragged) &&
+        (cg_arena_reserve(&trial->memory, error) != CELLGATE_OK ||
+         !place(trial, ragged)))
         return cg_trial_no_memory(error);
+    memset(trial->memory.base, 0, trial->memory.used);
     fill(trial);
     if (ragged)
         fill_lengths(trial);
@@ -198,11 +214,8 @@ static cellgate_status make_plan(cg_trial *trial, cellgate_error *error)
 {
     const cg_engine *engine = trial->segment->engine;
     const cellgate_shape shape = { sizeof shape, trial->batch, trial->steps };
-    cellgate_status status = cg_engine_hold(engine, error);
+    cellgate_status status = cg_engine_usable(engine, error);
 
-    trial->holds = status == CELLGATE_OK;
-    if (status == CELLGATE_OK)
-        status = cg_engine_usable(engine, error);
     if (status == CELLGATE_OK)
         status = cg_segment_fits(trial->segment, &shape, error);
     if (status == CELLGATE_OK)
@@ -236,6 +249,9 @@ cellgate_status cg_trial_create(cg_segment_pool *pool, cg_segment *segment,
                                   : infer(pool->graph, segment, batch, steps,
                                           made->shapes, error);
     if (status == CELLGATE_OK)
+        status = cg_engine_hold(segment->engine, error);
+    made->holds = status == CELLGATE_OK;
+    if (status == CELLGATE_OK)
         status = allocate(made, ragged && takes_lengths(made), error);
     if (status == CELLGATE_OK)
         status = make_plan(made, error);
@@ -260,12 +276,9 @@ void cg_trial_destroy(cg_trial *trial)
     cg_worker_destroy(trial->worker);
     if (trial->plan != NULL)
         trial->segment->engine->ops->plan_destroy(trial->plan);
+    cg_arena_finish(&trial->memory);
     if (trial->holds)
         cg_engine_let_go(trial->segment->engine);
-    free(trial->x);
-    free(trial->y);
-    free(trial->last);
-    free(trial->lengths);
     free(trial->shapes);
     free(trial);
 }

@@ -3,6 +3,7 @@
 #ifndef CELLGATE_RUNTIME_SESSION_TRIAL_STATE_H
 #define CELLGATE_RUNTIME_SESSION_TRIAL_STATE_H
 
+#include "runtime/session/arena.h"
 #include "runtime/session/trial.h"
 #include "runtime/session/worker.h"
 
@@ -13,6 +14,7 @@ struct cg_trial {
     int64_t batch, steps;
     double watchdog;
     cg_shape *shapes; /* by value */
+    cg_arena memory;  /* what follows is in it: as a request's would be */
     void *x;
     float *y;         /* of sequence or last, whichever the segment gives */
     float *last;      /* of an LSTM that gives both */
