@@ -8,13 +8,13 @@
 #include <omp.h>
 #include <stdlib.h>
 
-#include <oneapi/dnnl/dnnl.h>
-
+#include "bench/onednn_api.h"
 #include "bench/sides.h"
 
 /* Primitives of a row: LSTMs, a dense layer, a softmax. */
 #define STAGES (CASE_MAX_OPS + 2)
 #define MEMORIES (8 * STAGES)
+#define LAYOUTS (8 * STAGES)
 #define ARGUMENTS 10
 
 struct stage {
@@ -31,6 +31,8 @@ struct peer {
     int stage_count;
     dnnl_memory_t memories[MEMORIES];
     int memory_count;
+    dnnl_memory_desc_t layouts[LAYOUTS];
+    int layout_count;
     const char *failed; /* the first call that failed */
     dnnl_status_t status;
 };
@@ -47,20 +49,23 @@ static bool ok(struct peer *peer, dnnl_status_t status, const char *call)
 
 #define TRY(peer, call) ok(peer, call, #call)
 
-static dnnl_memory_desc_t describe(int rank, const int64_t *sizes,
-                                   dnnl_format_tag_t tag)
+static api_layout describe(struct peer *peer, int rank, const int64_t *sizes,
+                           dnnl_format_tag_t tag)
 {
-    dnnl_memory_desc_t desc;
-    dnnl_dims_t dims = { 0 };
+    api_layout made = NULL;
 
-    memset(&desc, 0, sizeof desc);
-    memcpy(dims, sizes, (size_t)rank * sizeof *sizes);
-    (void)dnnl_memory_desc_init_by_tag(&desc, rank, dims, dnnl_f32, tag);
-    return desc;
+    if (!peer->failed && peer->layout_count < LAYOUTS)
+        made =
+            api_describe(&peer->layouts[peer->layout_count], rank, sizes, tag);
+    if (made)
+        peer->layout_count++;
+    else
+        (void)ok(peer, dnnl_out_of_memory, "describe");
+    return made;
 }
 
 /* `data` NULL: memory of oneDNN's own. */
-static dnnl_memory_t memory(struct peer *peer, const dnnl_memory_desc_t *desc,
+static dnnl_memory_t memory(struct peer *peer, api_layout desc,
                             const float *data)
 {
     dnnl_memory_t made = NULL;
@@ -90,7 +95,7 @@ static void argument(struct stage *stage, int which, dnnl_memory_t what)
 }
 
 /* The memory that a primitive wants for an argument. */
-static const dnnl_memory_desc_t *wanted(dnnl_primitive_desc_t desc, int which)
+static api_layout wanted(dnnl_primitive_desc_t desc, int which)
 {
     return dnnl_primitive_desc_query_md(desc, dnnl_query_exec_arg_md, which);
 }
@@ -98,7 +103,7 @@ static const dnnl_memory_desc_t *wanted(dnnl_primitive_desc_t desc, int which)
 /* Weights from their plain layout into the one that the primitive chose. */
 static void weights_argument(struct peer *peer, struct stage *stage,
                              dnnl_primitive_desc_t desc, int which,
-                             const dnnl_memory_desc_t *plain, const float *data)
+                             api_layout plain, const float *data)
 {
     dnnl_memory_t from = memory(peer, plain, data), to;
     dnnl_primitive_desc_t reorder_desc = NULL;
@@ -139,23 +144,21 @@ static dnnl_memory_t add_lstm(struct peer *peer, const struct bench_row *row,
     const int64_t kernel[] = { 1, D, I, 4, H }, recurrent[] = { 1, D, H, 4, H };
     const int64_t biases[] = { 1, D, 4, H };
     const int64_t in[] = { T, N, I }, out[] = { T, N, D * H };
-    const dnnl_memory_desc_t src = describe(3, in, dnnl_tnc);
-    const dnnl_memory_desc_t dst = describe(3, out, dnnl_tnc);
-    const dnnl_memory_desc_t any_kernel =
-        describe(5, kernel, dnnl_format_tag_any);
-    const dnnl_memory_desc_t any_recurrent =
-        describe(5, recurrent, dnnl_format_tag_any);
-    const dnnl_memory_desc_t plain_kernel = describe(5, kernel, dnnl_ldigo);
-    const dnnl_memory_desc_t plain_recurrent =
-        describe(5, recurrent, dnnl_ldigo);
-    const dnnl_memory_desc_t bias = describe(4, biases, dnnl_ldgo);
+    const api_layout src = describe(peer, 3, in, dnnl_tnc);
+    const api_layout dst = describe(peer, 3, out, dnnl_tnc);
+    const api_layout any_kernel =
+        describe(peer, 5, kernel, dnnl_format_tag_any);
+    const api_layout any_recurrent =
+        describe(peer, 5, recurrent, dnnl_format_tag_any);
+    const api_layout plain_kernel = describe(peer, 5, kernel, dnnl_ldigo);
+    const api_layout plain_recurrent = describe(peer, 5, recurrent, dnnl_ldigo);
+    const api_layout bias = describe(peer, 4, biases, dnnl_ldgo);
     struct stage *stage = &peer->stages[peer->stage_count];
     dnnl_primitive_desc_t desc = NULL;
-    dnnl_memory_t y = memory(peer, &dst, NULL), b = memory(peer, &bias, NULL);
+    dnnl_memory_t y = memory(peer, dst, NULL), b = memory(peer, bias, NULL);
     /* The gates' order is the same; the directions of a weight follow. */
     float *stacked = malloc((size_t)(D * (I + H) * 4 * H) * sizeof *stacked);
     float *to = data_of(peer, b);
-    dnnl_rnn_desc_t rnn;
     int64_t d;
 
     if (!stacked || !to) {
@@ -171,20 +174,16 @@ static dnnl_memory_t add_lstm(struct peer *peer, const struct bench_row *row,
         memcpy(to + d * 4 * H, op->weights[d].bias,
                (size_t)(4 * H) * sizeof *to);
     }
-    if (TRY(peer, dnnl_lstm_forward_desc_init(
-                      &rnn, dnnl_forward_inference,
-                      D == 2 ? dnnl_bidirectional_concat
-                             : dnnl_unidirectional_left2right,
-                      &src, NULL, NULL, &any_kernel, &any_recurrent, &bias,
-                      &dst, NULL, NULL, 0)))
-        (void)TRY(peer, dnnl_primitive_desc_create(&desc, &rnn, NULL,
-                                                   peer->engine, NULL));
+    (void)TRY(peer, api_lstm(&desc, peer->engine,
+                             D == 2 ? dnnl_bidirectional_concat
+                                    : dnnl_unidirectional_left2right,
+                             src, any_kernel, any_recurrent, bias, dst));
     argument(stage, DNNL_ARG_SRC_LAYER, x);
     argument(stage, DNNL_ARG_DST_LAYER, y);
     argument(stage, DNNL_ARG_BIAS, b);
-    weights_argument(peer, stage, desc, DNNL_ARG_WEIGHTS_LAYER, &plain_kernel,
+    weights_argument(peer, stage, desc, DNNL_ARG_WEIGHTS_LAYER, plain_kernel,
                      stacked);
-    weights_argument(peer, stage, desc, DNNL_ARG_WEIGHTS_ITER, &plain_recurrent,
+    weights_argument(peer, stage, desc, DNNL_ARG_WEIGHTS_ITER, plain_recurrent,
                      stacked + D * I * 4 * H);
     free(stacked);
     finish_stage(peer, stage, desc);
@@ -197,26 +196,21 @@ static dnnl_memory_t add_dense(struct peer *peer, const cellgate_dense *op,
 {
     const int64_t K = op->input_size, units = op->units;
     const int64_t in[] = { M, K }, out[] = { M, units }, w[] = { units, K };
-    const dnnl_memory_desc_t src = describe(2, in, dnnl_ab);
-    const dnnl_memory_desc_t dst = describe(2, out, dnnl_ab);
-    const dnnl_memory_desc_t any = describe(2, w, dnnl_format_tag_any);
+    const api_layout src = describe(peer, 2, in, dnnl_ab);
+    const api_layout dst = describe(peer, 2, out, dnnl_ab);
+    const api_layout any = describe(peer, 2, w, dnnl_format_tag_any);
     /* Ours is [K][units]: the transpose. */
-    const dnnl_memory_desc_t plain = describe(2, w, dnnl_ba);
-    const dnnl_memory_desc_t bias = describe(1, &units, dnnl_a);
+    const api_layout plain = describe(peer, 2, w, dnnl_ba);
+    const api_layout bias = describe(peer, 1, &units, dnnl_a);
     struct stage *stage = &peer->stages[peer->stage_count];
     dnnl_primitive_desc_t desc = NULL;
-    dnnl_memory_t from = memory(peer, &src, x), y = memory(peer, &dst, NULL);
-    dnnl_inner_product_desc_t product;
+    dnnl_memory_t from = memory(peer, src, x), y = memory(peer, dst, NULL);
 
-    if (TRY(peer,
-            dnnl_inner_product_forward_desc_init(
-                &product, dnnl_forward_inference, &src, &any, &bias, &dst)))
-        (void)TRY(peer, dnnl_primitive_desc_create(&desc, &product, NULL,
-                                                   peer->engine, NULL));
+    (void)TRY(peer, api_product(&desc, peer->engine, src, any, bias, dst));
     argument(stage, DNNL_ARG_SRC, from);
     argument(stage, DNNL_ARG_DST, y);
-    argument(stage, DNNL_ARG_BIAS, memory(peer, &bias, op->bias));
-    weights_argument(peer, stage, desc, DNNL_ARG_WEIGHTS, &plain, op->kernel);
+    argument(stage, DNNL_ARG_BIAS, memory(peer, bias, op->bias));
+    weights_argument(peer, stage, desc, DNNL_ARG_WEIGHTS, plain, op->kernel);
     finish_stage(peer, stage, desc);
     return y;
 }
@@ -226,15 +220,11 @@ static void add_softmax(struct peer *peer, int64_t M, int64_t units,
                         dnnl_memory_t y)
 {
     const int64_t sizes[] = { M, units };
-    const dnnl_memory_desc_t both = describe(2, sizes, dnnl_ab);
+    const api_layout both = describe(peer, 2, sizes, dnnl_ab);
     struct stage *stage = &peer->stages[peer->stage_count];
     dnnl_primitive_desc_t desc = NULL;
-    dnnl_softmax_desc_t softmax;
 
-    if (TRY(peer, dnnl_softmax_forward_desc_init(
-                      &softmax, dnnl_forward_inference, &both, 1)))
-        (void)TRY(peer, dnnl_primitive_desc_create(&desc, &softmax, NULL,
-                                                   peer->engine, NULL));
+    (void)TRY(peer, api_softmax(&desc, peer->engine, both));
     argument(stage, DNNL_ARG_SRC, y);
     argument(stage, DNNL_ARG_DST, y);
     finish_stage(peer, stage, desc);
@@ -262,6 +252,8 @@ static void destroy(void *state)
             peer->stages[--peer->stage_count].primitive);
     while (peer->memory_count > 0)
         (void)dnnl_memory_destroy(peer->memories[--peer->memory_count]);
+    while (peer->layout_count > 0)
+        api_forget(&peer->layouts[--peer->layout_count]);
     if (peer->stream)
         (void)dnnl_stream_destroy(peer->stream);
     if (peer->engine)
@@ -274,9 +266,9 @@ static float *build(struct peer *peer, const struct bench_data *data)
 {
     const struct bench_row *row = data->row;
     const int64_t in[] = { row->steps, row->batch, row->input };
-    const dnnl_memory_desc_t src = describe(3, in, dnnl_tnc);
+    const api_layout src = describe(peer, 3, in, dnnl_tnc);
     int64_t M = row->batch * (row->on_each_step ? row->steps : 1);
-    dnnl_memory_t y = memory(peer, &src, data->x);
+    dnnl_memory_t y = memory(peer, src, data->x);
     const float *rows;
     int i;
 
@@ -319,7 +311,7 @@ int bench_onednn(struct bench_side *side, const struct bench_data *data,
         destroy(peer);
         return -1;
     }
-    *side = (struct bench_side){ peer, run, destroy, y, "" };
+    *side = (struct bench_side){ peer, run, destroy, y, "", false };
     (void)snprintf(side->name, sizeof side->name, "oneDNN t%d", threads);
     return 0;
 }
