@@ -88,10 +88,10 @@ int bench_cellgate(struct bench_side *side, const struct bench_data *data,
         (void)snprintf(why, size, "%s",
                        status == CELLGATE_END ? "no such variant" : error.text);
         destroy(subject);
-        return -1;
+        return status == CELLGATE_END ? 1 : -1;
     }
     describe_run(subject, data);
-    *side = (struct bench_side){ subject, run, destroy, subject->y, "" };
+    *side = (struct bench_side){ subject, run, destroy, subject->y, "", false };
     (void)snprintf(side->name, sizeof side->name, "%s", variant.name);
     return 0;
 }

@@ -334,6 +334,7 @@ int bench_clblast(struct bench_side *side, const struct bench_data *data,
         destroy(peer);
         return -1;
     }
-    *side = (struct bench_side){ peer, run, destroy, peer->y, "CLBlast loop" };
+    *side = (struct bench_side){ peer,           run,  destroy, peer->y,
+                                 "CLBlast loop", false };
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "bench/sides.h"
@@ -43,4 +44,25 @@ void bench_data_finish(struct bench_data *data)
 {
     free(data->x);
     case_data_finish(&data->cases);
+}
+
+double bench_difference(const struct bench_data *data, const float *a,
+                        const float *b)
+{
+    const int64_t batch = data->row->batch;
+    double worst = 0, largest = 0;
+    int64_t i;
+
+    for (i = 0; i < data->y_count; i++) {
+        int64_t row = i / data->y_features;
+
+        if (data->row->ragged &&
+            row / batch >= data->cases.lengths[row % batch])
+            continue;
+        if (!isfinite(a[i]) || !isfinite(b[i]))
+            return INFINITY;
+        worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
+        largest = fmax(largest, fabs((double)b[i]));
+    }
+    return worst / largest;
 }

@@ -24,16 +24,27 @@ int bench_data_init(struct bench_data *data, const struct bench_row *row,
                     uint64_t seed);
 void bench_data_finish(struct bench_data *data);
 
+/*
+ * Largest difference of two results, against the largest magnitude of `b`. Of
+ * a ragged batch it sees what is valid: a side may go on where a row has ended.
+ */
+double bench_difference(const struct bench_data *data, const float *a,
+                        const float *b);
+
 /* Something that computes a row, again and again. */
 struct bench_side {
     void *state;
     void (*run)(void *state);
     void (*destroy)(void *state);
-    float *y;      /* the result of the last run; the side's */
-    char name[32]; /* of the variant */
+    float *y;         /* the result of the last run; the side's */
+    char name[32];    /* of the variant */
+    bool batch_major; /* the order of `y`, or else time-major */
 };
 
-/* One variant of the plugin; -1 with a sentence in `why`. */
+/*
+ * One variant of the plugin; -1 with a sentence in `why`, 1 where `variant` is
+ * past the last one.
+ */
 int bench_cellgate(struct bench_side *side, const struct bench_data *data,
                    plugin_file *plugin, cellgate_device *device,
                    uint32_t variant, char *why, size_t size);

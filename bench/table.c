@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "bench/device.h"
 #include "bench/limits.h"
 #include "bench/measure.h"
 
@@ -30,10 +31,7 @@ struct options {
 /* Everything that outlives a row. */
 struct bench {
     const struct options *options;
-    plugin_file plugin;
-    struct cellgate_settings settings;
-    host_setting setting[1];
-    cellgate_device *device;
+    struct bench_device device;
     FILE *csv;
     double log_ratios; /* sum of the logarithms, for the geometric mean */
     int ratio_count;
@@ -76,9 +74,10 @@ static void print_surroundings(const struct bench *bench)
 {
     print_cpu();
     (void)printf("- Processors online: %ld\n", sysconf(_SC_NPROCESSORS_ONLN));
-    (void)printf("- Plugin: %s %s (%s), level %s\n", bench->plugin.table.name,
-                 bench->plugin.table.version, bench->plugin.table.build,
-                 bench->options->level);
+    (void)printf("- Plugin: %s %s (%s), level %s\n",
+                 bench->device.plugin.table.name,
+                 bench->device.plugin.table.version,
+                 bench->device.plugin.table.build, bench->options->level);
     (void)printf("- Compiler of the bench: %s\n", __VERSION__);
     (void)printf("- oneDNN: %s\n", bench_onednn_version());
     (void)printf("- Seed: %ld\n", bench->options->seed);
@@ -99,27 +98,6 @@ static void print_limits(const struct bench_limits *limits)
 }
 
 /* ---- A row ------------------------------------------------------------- */
-
-/* Largest difference of two results, against the largest magnitude. */
-static double difference(const struct bench_data *data, const float *a,
-                         const float *b)
-{
-    const int64_t batch = data->row->batch;
-    double worst = 0, largest = 0;
-    int64_t i;
-
-    for (i = 0; i < data->y_count; i++) {
-        int64_t row = i / data->y_features;
-
-        /* The peer goes on where a row of a ragged batch has ended. */
-        if (data->row->ragged &&
-            row / batch >= data->cases.lengths[row % batch])
-            continue;
-        worst = fmax(worst, fabs((double)a[i] - (double)b[i]));
-        largest = fmax(largest, fabs((double)b[i]));
-    }
-    return worst / largest;
-}
 
 /* A row's sides: ours (twice, to compare it with itself) and the peer. */
 struct contest {
@@ -148,8 +126,8 @@ static int contest_init(struct contest *contest, struct bench *bench,
 
     memset(contest, 0, sizeof *contest);
     for (i = 0; i < variants; i++, contest->our_count++)
-        if (bench_cellgate(&contest->ours[i], data, &bench->plugin,
-                           bench->device, i, contest->why,
+        if (bench_cellgate(&contest->ours[i], data, &bench->device.plugin,
+                           bench->device.device, i, contest->why,
                            sizeof contest->why) != 0) {
             (void)fprintf(stderr, "row %d: %s\n", data->row->number,
                           contest->why);
@@ -163,7 +141,7 @@ static int contest_init(struct contest *contest, struct bench *bench,
         contest->peer.run(contest->peer.state);
         contest->difference =
             fmax(contest->difference,
-                 difference(data, contest->ours[i].y, contest->peer.y));
+                 bench_difference(data, contest->ours[i].y, contest->peer.y));
     }
     return 0;
 }
@@ -296,24 +274,14 @@ static int run_table(struct bench *bench, int threads)
 static int run_bench(const struct options *options)
 {
     struct bench bench = { .options = options };
-    cellgate_error error = CELLGATE_ERROR_INIT;
-    char why[300], level[] = "level";
+    char why[300];
     int all = options->threads ? options->threads
                                : (int)sysconf(_SC_NPROCESSORS_ONLN);
     int failed;
 
-    if (plugin_file_open(&bench.plugin, options->plugin, (uint32_t)all, 0, why,
-                         sizeof why) != 0) {
+    if (bench_device_open(&bench.device, options->plugin, all, options->level,
+                          why, sizeof why) != 0) {
         (void)fprintf(stderr, "%s: %s\n", options->plugin, why);
-        return EXIT_FAILURE;
-    }
-    bench.setting[0] =
-        (host_setting){ level, (char *)(uintptr_t)options->level };
-    bench.settings = (struct cellgate_settings){ bench.setting, 1 };
-    if (bench.plugin.table.device_open(bench.plugin.instance, 0,
-                                       &bench.settings, &bench.device,
-                                       &error) != CELLGATE_OK) {
-        (void)fprintf(stderr, "%s\n", error.text);
         return EXIT_FAILURE;
     }
     if (options->csv) {
@@ -332,8 +300,7 @@ static int run_bench(const struct options *options)
         failed = run_table(&bench, all) != 0;
     if (bench.csv && fclose(bench.csv) != 0)
         failed = 1;
-    bench.plugin.table.device_close(bench.device);
-    plugin_file_close(&bench.plugin);
+    bench_device_close(&bench.device);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

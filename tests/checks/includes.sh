@@ -53,7 +53,7 @@ allow tests/oracle 'tests/oracle/' "$abi"
 allow tests/conformance 'tests/(conformance|oracle)/' "$abi"
 allow tests/plugins 'tests/plugins/' "$abi"
 allow tests/cuda 'tests/(cuda|oracle)/' 'plugins/cuda/' "$abi"
-allow bench 'bench/' 'tests/(conformance|oracle)/' "$abi"
+allow bench 'bench/' 'tests/(conformance|oracle)/' "$public"
 
 # A file beside the others includes with its path from the top, so the rules
 # above see it.
