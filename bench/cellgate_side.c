@@ -91,7 +91,8 @@ int bench_cellgate(struct bench_side *side, const struct bench_data *data,
         return status == CELLGATE_END ? 1 : -1;
     }
     describe_run(subject, data);
-    *side = (struct bench_side){ subject, run, destroy, subject->y, "", false };
+    *side = (struct bench_side){ subject, run,   destroy,        subject->y,
+                                 "",      false, variant.numeric };
     (void)snprintf(side->name, sizeof side->name, "%s", variant.name);
     return 0;
 }

@@ -334,7 +334,8 @@ int bench_clblast(struct bench_side *side, const struct bench_data *data,
         destroy(peer);
         return -1;
     }
-    *side = (struct bench_side){ peer,           run,  destroy, peer->y,
-                                 "CLBlast loop", false };
+    *side = (struct bench_side){
+        peer, run, destroy, peer->y, "CLBlast loop", false, CELLGATE_NUMERIC_F32
+    };
     return 0;
 }

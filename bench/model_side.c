@@ -103,7 +103,9 @@ int bench_model(struct bench_side *side, const struct bench_data *data,
         return -1;
     }
     subject->output.data = subject->y;
-    *side = (struct bench_side){ subject, run, destroy, subject->y, "", true };
+    *side = (struct bench_side){
+        subject, run, destroy, subject->y, "", true, CELLGATE_NUMERIC_F32
+    };
     run(subject);
     (void)snprintf(side->name, sizeof side->name, "%.15s",
                    subject->report.variant);

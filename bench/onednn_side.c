@@ -311,7 +311,9 @@ int bench_onednn(struct bench_side *side, const struct bench_data *data,
         destroy(peer);
         return -1;
     }
-    *side = (struct bench_side){ peer, run, destroy, y, "", false };
+    *side = (struct bench_side){
+        peer, run, destroy, y, "", false, CELLGATE_NUMERIC_F32
+    };
     (void)snprintf(side->name, sizeof side->name, "oneDNN t%d", threads);
     return 0;
 }

@@ -16,6 +16,7 @@
 #include "bench/limits.h"
 #include "bench/measure.h"
 #include "bench/model_side.h"
+#include "cellgate/cellgate.h"
 
 #define SIDES 16
 #define LINE 4096
@@ -118,7 +119,8 @@ static void prepare(struct server *server, const char *arguments)
     }
     (void)printf("ok");
     for (i = 0; i < server->count; i++)
-        (void)printf("%c%s", i == 0 ? ' ' : '\t', server->sides[i].name);
+        (void)printf("%c%s:%s", i == 0 ? ' ' : '\t', server->sides[i].name,
+                     cellgate_numeric_name(server->sides[i].numeric));
     (void)printf("\n");
 }
 

@@ -39,6 +39,7 @@ struct bench_side {
     float *y;         /* the result of the last run; the side's */
     char name[32];    /* of the variant */
     bool batch_major; /* the order of `y`, or else time-major */
+    int32_t numeric;  /* a cellgate_numeric: what it computes with */
 };
 
 /*

@@ -215,6 +215,8 @@ class Table:
         of = Contest(row, self.threads, self.bench.options.seed, self.ours,
                      self.bench.options)
         of.choose_variant()
+        if row.batch <= 16 and row.hidden >= 256:
+            of.add_narrow()
         if self.cores:
             self.add_cores(row, of)
         for peer in self.peers:

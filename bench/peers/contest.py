@@ -33,6 +33,8 @@ class Result:
     peers: dict = dataclasses.field(default_factory=dict)
     refused: dict = dataclasses.field(default_factory=dict)
     wrong: list = dataclasses.field(default_factory=list)
+    # Ours with narrower weights: side's name -> (variant, difference)
+    narrow: dict = dataclasses.field(default_factory=dict)
 
     def share(self):
         """Of the limit."""
@@ -52,13 +54,16 @@ class Contest:
     def __init__(self, row, threads, seed, ours, options):
         self.row, self.seed, self.ours = row, seed, ours
         self.pairs, self.budget = options.pairs, options.budget
-        names = ours.prepare(row.number, seed)
+        made = ours.prepare(row.number, seed)
         ours.ask("write")
         self.result = Result(row, threads, float(ours.ask("limit")))
-        sides = [turns.Side(name, ours, i) for i, name in enumerate(names)]
-        seconds = [ours.output(side.index, f"ours{side.index}")
-                   for side in sides]
-        self.variants, self.first = sides, seconds
+        self.by_class = {}  # numeric class -> sides
+        for index, (name, numeric) in enumerate(made):
+            self.by_class.setdefault(numeric, []).append(
+                turns.Side(name, ours, index))
+        self.variants = self.by_class["f32"]
+        self.first = {side.index: ours.output(side.index, f"ours{side.index}")
+                      for side in self.variants}
         self.sides = []
 
     def choose_variant(self):
@@ -68,6 +73,16 @@ class Contest:
         self.result.first = self.first[side.index]
         self.sides = [turns.Side(OURS, self.ours, side.index),
                       turns.Side(AGAIN, self.ours, side.index)]
+
+    def add_narrow(self):
+        """Ours with narrower weights, beside float32."""
+        for numeric in self.by_class:
+            if numeric == "f32":
+                continue
+            side = turns.fastest(self.by_class[numeric], 9, self.budget / 6)
+            self.ours.output(side.index, "narrow")
+            self.result.narrow[numeric] = side.name, self.difference("narrow")
+            self.sides.append(turns.Side(numeric, self.ours, side.index))
 
     def refuse(self, name, reason):
         self.result.refused[name] = str(reason)
@@ -113,7 +128,7 @@ class Contest:
         except Refused as error:
             return self.refuse(peer.name, error)
         right = {}
-        for index, configuration in enumerate(configurations):
+        for index, (configuration, _) in enumerate(configurations):
             found = self.checked(peer.name, peer.worker, index, configuration)
             if found:
                 right[configuration] = (turns.Side("", peer.worker, index),

@@ -79,6 +79,8 @@ def of_table(table):
                         for number, why in table.failed.items()])
     yield from section("### First calls, us",
                        report.first_calls(table.results))
+    yield from section("### Weights kept narrower, against float32",
+                       report.narrow(table.results))
     yield from section("### From one thread to all, through the core",
                        report.scaling(table.results))
 

@@ -108,6 +108,23 @@ def first_calls(results):
           for name in names] for result in results])
 
 
+def narrow(results):
+    """Ours with narrower weights against ours in float32."""
+    lines = [[result.row.number, variant, numeric,
+              micro(result.times.median(numeric)),
+              f"**{result.times.ratio(OURS, numeric):.2f}**",
+              f"{result.times.ratio_of_bests(OURS, numeric):.2f}",
+              "{:.2f}-{:.2f}".format(*a_a(result)), f"{difference:.1e}"]
+             for result in results
+             for numeric, (variant, difference) in result.narrow.items()]
+    if lines:
+        yield from table([("row", "--:"), ("variant", "---"),
+                          ("weights", "---"), ("us", "--:"),
+                          ("times float32's speed", "--:"),
+                          ("of bests", "--:"), ("A/A 5-95%", "---"),
+                          ("difference", "--:")], lines)
+
+
 def slower(result):
     """Whether all threads are slower than one beyond what A/A explains."""
     ratio = result.times.ratio(CORE_ONE, CORE)
@@ -162,6 +179,11 @@ def csv_lines(results):
         base = [result.row.number, result.threads]
         aa = [f"{value:.4f}" for value in a_a(result)]
         ours = f"{times.median(OURS):.9g}"
+        for numeric, (variant, difference) in result.narrow.items():
+            yield base + [f"Cellgate {numeric}", "", variant, result.variant,
+                          ours, *numbers(times, numeric), *aa,
+                          times.turns(numeric), f"{result.limit:.9g}", "",
+                          f"{difference:.3g}", ""]
         for name in (CORE, CORE_ONE):
             if name in times.of:
                 yield base + [f"Cellgate {name}", "", result.core_variant

@@ -140,7 +140,7 @@ class Turns(unittest.TestCase):
 class Workers(unittest.TestCase):
     def test_answers(self):
         worker = stub(prepare="ok one\ttwo", turn="ok 0.25", output="no: why")
-        self.assertEqual(worker.prepare(1, 2), ["one", "two"])
+        self.assertEqual(worker.prepare(1, 2), [("one", "f32"), ("two", "f32")])
         self.assertEqual(worker.turn(0, 1, 1), 0.25)
         worker.close()
 
@@ -174,7 +174,7 @@ class Contests(unittest.TestCase):
     OPTIONS = types.SimpleNamespace(pairs=5, budget=1)
 
     def contest(self, compare="ok 1e-7"):
-        ours = stub(prepare="ok t1\tt2", write="ok", limit="ok 0.5",
+        ours = stub(prepare="ok t1:f32\tt2:f32\tt1-f16:f16", write="ok", limit="ok 0.5",
                     output="ok 0.1", turn="ok 0.001", compare=compare)
         self.addCleanup(ours.close)
         of = contest.Contest(row(1), 2, 1, ours, self.OPTIONS)
@@ -195,6 +195,15 @@ class Contests(unittest.TestCase):
         self.assertEqual(result.ratio("Peer"), 2)
         self.assertEqual(result.share(), 500)
         self.assertEqual(result.peers["Peer"].first, 0.2)
+
+    def test_narrow_weights_are_beside_float32(self):
+        of = self.contest()
+        of.add_narrow()
+        result = of.run()
+        self.assertIn(result.variant, ("t1", "t2"))
+        self.assertEqual(result.narrow, {"f16": ("t1-f16", 1e-7)})
+        self.assertIn("| 1 | t1-f16 | f16 | 1000.0 | **1.00** | 1.00 | "
+                      "1.00-1.00 | 1.0e-07 |", list(report.narrow([result])))
 
     def test_each_configuration_may_be_a_peer(self):
         of = self.contest()

@@ -56,8 +56,10 @@ class Worker:
         return self.process.poll() is None
 
     def prepare(self, row, seed):
-        """Names of its configurations."""
-        return self.ask(f"prepare {row} {seed}").split("\t")
+        """(name, numeric class) of each of its configurations."""
+        answer = self.ask(f"prepare {row} {seed}")
+        return [(name, numeric or "f32") for name, _, numeric in
+                (text.partition(":") for text in answer.split("\t"))]
 
     def output(self, index, name):
         """Seconds of a run whose result is written to the file."""

@@ -24,7 +24,7 @@ fi
 # asked REQUESTS: the answers of a server, joined by ";", times left out.
 asked() {
   printf '%b' "$1" | bench/serve --folder "$work" --threads 2 cellgate |
-    sed -E 's/^ok t[0-9].*/ok NAMES/; s/[0-9.]+e-[0-9]+|[0-9]*\.[0-9]+/N/g' | tr '\n' ';'
+    sed -E 's/^ok t1:f32\tt2:f32.*/ok NAMES/; s/[0-9.]+e-[0-9]+|[0-9]*\.[0-9]+/N/g' | tr '\n' ';'
 }
 # answers REQUESTS ANSWERS
 answers() {
