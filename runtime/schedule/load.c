@@ -18,6 +18,11 @@ struct cg_load {
     atomic_uint active;           /* written under it, read without */
     double free_at[CG_LOAD_MOST]; /* when each place is predicted to be free */
     uint16_t held[CG_LOAD_MOST];  /* requests that hold it */
+    /* One request is here, with the first places until `end`, and the two above
+       do not say so yet: most go before anybody looks. */
+    bool single;
+    uint64_t places_of;
+    double end;
 };
 
 struct cg_loads {
@@ -118,25 +123,56 @@ static double free_at(const cg_load *load, unsigned place, double now)
                                                  : now + AT_LEAST;
 }
 
+/* So many of the first places. */
+static uint64_t first_places(const cg_load *load, unsigned wanted)
+{
+    return wanted >= load->places ? UINT64_MAX >> (64 - load->places)
+                                  : (UINT64_C(1) << wanted) - 1;
+}
+
+/* The lowest of `places`, which has any. */
+static unsigned lowest(uint64_t places)
+{
+    return (unsigned)__builtin_ctzll(places);
+}
+
+static void hold_places(cg_load *load, uint64_t places, double end)
+{
+    for (; places != 0; places &= places - 1) {
+        load->free_at[lowest(places)] = end;
+        load->held[lowest(places)]++;
+    }
+}
+
 /* The places that are free first, `wanted` of them; *last: when all are. */
 static uint64_t first_free(const cg_load *load, unsigned wanted, double now,
                            double *last)
 {
+    const uint64_t all = first_places(load, load->places);
+    double at[CG_LOAD_MOST];
     uint64_t taken = 0;
 
     *last = now;
-    for (unsigned count = 0; count < wanted && count < load->places; count++) {
-        unsigned best = load->places;
+    for (unsigned place = 0; place < load->places; place++)
+        at[place] = free_at(load, place, now);
+    for (unsigned got = 0; got < wanted && taken != all; got++) {
+        unsigned best = lowest(all & ~taken);
 
-        for (unsigned at = 0; at < load->places; at++)
-            if ((taken >> at & 1) == 0 &&
-                (best == load->places ||
-                 free_at(load, at, now) < free_at(load, best, now)))
-                best = at;
+        for (uint64_t left = all & ~taken; left != 0; left &= left - 1)
+            if (at[lowest(left)] < at[best])
+                best = lowest(left);
         taken |= UINT64_C(1) << best;
-        *last = free_at(load, best, now);
+        *last = at[best];
     }
     return taken;
+}
+
+/* With the mutex held, before places are looked at. */
+static void spread_single(cg_load *load)
+{
+    if (load->single)
+        hold_places(load, load->places_of, load->end);
+    load->single = false;
 }
 
 double cg_load_wait(cg_load *load, unsigned places)
@@ -147,42 +183,66 @@ double cg_load_wait(cg_load *load, unsigned places)
         return 0;
     now = cg_now(load->clock);
     pthread_mutex_lock(&load->mutex);
+    spread_single(load);
     (void)first_free(load, places, now, &wait);
     pthread_mutex_unlock(&load->mutex);
     return wait - now;
+}
+
+/* With the mutex held: one more or one less; how many there were. */
+static unsigned count(cg_load *load, int by)
+{
+    const unsigned active =
+        atomic_load_explicit(&load->active, memory_order_relaxed);
+
+    atomic_store_explicit(&load->active, active + (unsigned)by,
+                          memory_order_relaxed);
+    return active;
 }
 
 void cg_load_begin(cg_load *load, unsigned places, double seconds,
                    cg_hold *hold)
 {
     const double now = cg_now(load->clock);
-    double start;
+    double start = now;
 
     pthread_mutex_lock(&load->mutex);
-    hold->places = first_free(load, places, now, &start);
-    hold->end = start + seconds;
+    hold->alone = count(load, 1) == 0;
     hold->begun = ++load->begun;
-    hold->alone = load->active++ == 0;
-    for (unsigned at = 0; at < load->places; at++)
-        if ((hold->places >> at & 1) != 0) {
-            load->free_at[at] = hold->end;
-            load->held[at]++;
-        }
+    if (hold->alone) {
+        hold->places = load->places_of = first_places(load, places);
+        hold->end = load->end = now + seconds;
+        load->single = true;
+    } else {
+        spread_single(load);
+        hold->places = first_free(load, places, now, &start);
+        hold->end = start + seconds;
+        hold_places(load, hold->places, hold->end);
+    }
     pthread_mutex_unlock(&load->mutex);
+}
+
+/* With the mutex held: those behind it move. */
+static void give_back(cg_load *load, const cg_hold *hold)
+{
+    const double late = cg_now(load->clock) - hold->end;
+
+    for (uint64_t left = hold->places; left != 0; left &= left - 1) {
+        load->free_at[lowest(left)] += late;
+        load->held[lowest(left)]--;
+    }
 }
 
 bool cg_load_end(cg_load *load, const cg_hold *hold)
 {
-    const double now = cg_now(load->clock);
     bool alone;
 
     pthread_mutex_lock(&load->mutex);
-    load->active--;
-    for (unsigned at = 0; at < load->places; at++)
-        if ((hold->places >> at & 1) != 0) {
-            load->free_at[at] += now - hold->end;
-            load->held[at]--;
-        }
+    if (load->single)
+        load->single = false;
+    else
+        give_back(load, hold);
+    (void)count(load, -1);
     alone = hold->alone && load->begun == hold->begun;
     pthread_mutex_unlock(&load->mutex);
     return alone;
