@@ -227,11 +227,6 @@ bool cg_cost_book_has(cg_cost_book *book, const cg_cost_candidate *candidate,
     return has;
 }
 
-void cg_cost_book_decide_anew(cg_cost_book *book)
-{
-    atomic_fetch_add(&book->generation, 1);
-}
-
 /* ---- Putting ------------------------------------------------------------ */
 
 static void complain_once(cg_cost_book *book, const cellgate_error *why)

@@ -89,9 +89,6 @@ bool cg_cost_book_knows(cg_cost_book *book, const char *identity);
 bool cg_cost_book_has(cg_cost_book *book, const cg_cost_candidate *candidate,
                       const char *structure, cg_regime regime);
 
-/* What was decided may not hold, for another reason than what is known. */
-void cg_cost_book_decide_anew(cg_cost_book *book);
-
 /* Changes whenever something was put, and when a store that could not be read
    is to be tried again: decisions made before may not hold. */
 uint64_t cg_cost_book_generation(cg_cost_book *book);

@@ -16,11 +16,15 @@
 #define ONE_SIDED 1.645
 
 typedef struct window {
-    const void *of; /* NULL: nothing yet */
-    cg_cost_shape shape;
+    cg_watched of; /* of NULL: nothing yet */
     uint64_t used; /* the group's clock then */
     uint32_t count;
     double seconds[CG_LEARN_WINDOW];
+    /* What is expected while what is known is of that generation (0: nothing),
+       and how many of `seconds` are outside. */
+    uint64_t generation;
+    double low, high;
+    uint32_t below, above;
 } window;
 
 typedef struct group {
@@ -57,61 +61,106 @@ void cg_learner_destroy(cg_learner *learner)
 
 /* ---- Windows ------------------------------------------------------------ */
 
-static group *group_of(cg_learner *learner, const void *of,
-                       const cg_cost_shape *shape)
+static group *group_of(cg_learner *learner, const cg_watched *of)
 {
-    uint64_t key = (uint64_t)(uintptr_t)of;
+    uint64_t key = (uint64_t)(uintptr_t)of->of;
 
-    key = (key ^ (uint64_t)shape->batch) * UINT64_C(0x9e3779b97f4a7c15);
-    key = (key ^ (uint64_t)shape->steps) * UINT64_C(0x9e3779b97f4a7c15);
+    key = (key ^ (uint64_t)of->shape.batch) * UINT64_C(0x9e3779b97f4a7c15);
+    key = (key ^ (uint64_t)of->shape.steps) * UINT64_C(0x9e3779b97f4a7c15);
     return &learner->groups[key >> 32 & (GROUPS - 1)];
 }
 
-static bool is_of(const window *at, const void *of, const cg_cost_shape *shape)
+static bool same(const cg_watched *a, const cg_watched *b)
 {
-    return at->of == of && at->shape.batch == shape->batch &&
-           at->shape.steps == shape->steps &&
-           fabs(at->shape.fill - shape->fill) < 0.05;
+    return a->of == b->of && a->shape.batch == b->shape.batch &&
+           a->shape.steps == b->shape.steps && a->regime == b->regime &&
+           fabs(a->shape.fill - b->shape.fill) < 0.05;
 }
 
 /* Its window, or the one that was used longest ago, emptied. */
-static window *window_of(group *in, const void *of, const cg_cost_shape *shape)
+static window *window_of(group *in, const cg_watched *of)
 {
     window *oldest = &in->windows[0];
 
     for (size_t at = 0; at < GROUP_WINDOWS; at++) {
-        if (is_of(&in->windows[at], of, shape))
+        if (same(&in->windows[at].of, of))
             return &in->windows[at];
         if (in->windows[at].used < oldest->used)
             oldest = &in->windows[at];
     }
-    oldest->of = of;
-    oldest->shape = *shape;
+    oldest->of = *of;
     oldest->count = 0;
+    oldest->generation = 0;
     return oldest;
 }
 
-bool cg_learner_note(cg_learner *learner, const void *of,
-                     const cg_cost_shape *shape, double seconds,
-                     cg_summary *seen)
+static bool enter(group *in)
 {
-    group *in = group_of(learner, of, shape);
-    window *at;
-    bool full;
+    return !atomic_flag_test_and_set_explicit(&in->busy, memory_order_acquire);
+}
 
-    if (!(seconds > 0) || !isfinite(seconds) ||
-        atomic_flag_test_and_set_explicit(&in->busy, memory_order_acquire))
-        return false;
-    at = window_of(in, of, shape);
+static void leave(group *in)
+{
+    atomic_flag_clear_explicit(&in->busy, memory_order_release);
+}
+
+static void compare(window *with, double seconds)
+{
+    with->below += seconds < with->low;
+    with->above += seconds > with->high;
+}
+
+/* Of an odd number of times the median lies outside with more than half. */
+_Static_assert(CG_LEARN_WINDOW % 2 == 1, "a window has one in the middle");
+
+static cg_noted close_window(window *full, uint64_t generation,
+                             cg_summary *seen)
+{
+    const bool usual = full->generation == generation &&
+                       full->below <= CG_LEARN_WINDOW / 2 &&
+                       full->above <= CG_LEARN_WINDOW / 2;
+
+    if (!usual)
+        cg_summarise(full->seconds, full->count, seen);
+    full->count = full->below = full->above = 0;
+    return usual ? CG_NOTED_USUAL : CG_NOTED_FULL;
+}
+
+cg_noted cg_learner_note(cg_learner *learner, const cg_watched *of,
+                         uint64_t generation, double seconds, cg_summary *seen)
+{
+    group *in = group_of(learner, of);
+    cg_noted noted = CG_NOTED;
+    window *at;
+
+    if (!(seconds > 0) || !isfinite(seconds) || !enter(in))
+        return CG_NOTED;
+    at = window_of(in, of);
     at->used = ++in->clock;
     at->seconds[at->count++] = seconds;
-    full = at->count == CG_LEARN_WINDOW;
-    if (full) {
-        cg_summarise(at->seconds, at->count, seen);
-        at->count = 0;
-    }
-    atomic_flag_clear_explicit(&in->busy, memory_order_release);
-    return full;
+    compare(at, seconds);
+    if (at->count == CG_LEARN_WINDOW)
+        noted = close_window(at, generation, seen);
+    leave(in);
+    return noted;
+}
+
+void cg_learner_expect(cg_learner *learner, const cg_watched *of,
+                       uint64_t generation, double low, double high)
+{
+    group *in = group_of(learner, of);
+    window *at;
+
+    if (!enter(in))
+        return;
+    at = window_of(in, of);
+    at->generation = generation;
+    at->low = low;
+    at->high = high;
+    at->below = at->above = 0;
+    for (uint32_t i = 0; i < at->count; i++)
+        compare(at, at->seconds[i]);
+    leave(in);
 }
 
 bool cg_lesson_counts(const cg_cost *expected, const cg_summary *seen,
@@ -131,27 +180,24 @@ bool cg_lesson_counts(const cg_cost *expected, const cg_summary *seen,
 
 /* ---- The service -------------------------------------------------------- */
 
-void cg_learner_judge(cg_learner *learner, double seconds, double rival,
-                      bool alone)
+static void judge(cg_service *service, const cg_answered *request)
 {
-    if (!alone || isinf(rival))
+    if (!request->alone || isinf(request->rival))
         return;
-    pthread_mutex_lock(&learner->mutex);
-    learner->service.judged++;
-    learner->service.seconds += seconds;
-    if (seconds > rival)
-        learner->service.regret += seconds - rival;
-    pthread_mutex_unlock(&learner->mutex);
+    service->judged++;
+    service->seconds += request->seconds;
+    if (request->seconds > request->rival)
+        service->regret += request->seconds - request->rival;
 }
 
-void cg_learner_count(cg_learner *learner, bool elsewhere, bool failed_over,
-                      double seconds)
+void cg_learner_count(cg_learner *learner, const cg_answered *request)
 {
     pthread_mutex_lock(&learner->mutex);
     learner->service.requests++;
-    learner->service.elsewhere += elsewhere;
-    learner->service.failed_over += failed_over;
-    learner->service.all += seconds;
+    learner->service.elsewhere += request->elsewhere;
+    learner->service.failed_over += request->failed_over;
+    learner->service.all += request->seconds;
+    judge(&learner->service, request);
     pthread_mutex_unlock(&learner->mutex);
 }
 

@@ -11,7 +11,7 @@
 #ifndef CELLGATE_RUNTIME_SCHEDULE_LEARN_H
 #define CELLGATE_RUNTIME_SCHEDULE_LEARN_H
 
-#include "runtime/cost/surface.h"
+#include "runtime/cost/store.h"
 
 /* Times in a full window. */
 #define CG_LEARN_WINDOW 31u
@@ -21,11 +21,28 @@ typedef struct cg_learner cg_learner;
 cg_learner *cg_learner_create(void);          /* NULL: no memory */
 void cg_learner_destroy(cg_learner *learner); /* NULL is allowed */
 
-/* A run of `of`, which is compared and not looked at, with nothing else on its
-   resource. True: its window is full; *seen is what it says. */
-bool cg_learner_note(cg_learner *learner, const void *of,
-                     const cg_cost_shape *shape, double seconds,
-                     cg_summary *seen);
+/* What is timed: runs of `of`, which is compared and not looked at, at a shape,
+   for requests that come so. Spaced ones and others have windows of their own.
+ */
+typedef struct cg_watched {
+    const void *of;
+    cg_cost_shape shape;
+    cg_regime regime;
+} cg_watched;
+
+typedef enum cg_noted {
+    CG_NOTED,
+    CG_NOTED_USUAL, /* the window is full, and says what was expected */
+    CG_NOTED_FULL   /* it is full: *seen is what it says */
+} cg_noted;
+
+/* A run with nothing else on its resource. `generation`: of what is known. */
+cg_noted cg_learner_note(cg_learner *learner, const cg_watched *of,
+                         uint64_t generation, double seconds, cg_summary *seen);
+/* A median from `low` to `high` says nothing new while what is known is of that
+   generation: a full window of it is not summed up. */
+void cg_learner_expect(cg_learner *learner, const cg_watched *of,
+                       uint64_t generation, double low, double high);
 
 /* Whether what was seen differs from what was expected by more than the margin
    and by more than the noise (95%): of both where the shape was measured, of
@@ -50,12 +67,17 @@ typedef struct cg_service {
     double shadow_seconds;
 } cg_service;
 
-/* One request; `seconds` on devices, and what the best of its other ways was
-   predicted to take, or infinity. Not judged where `alone` is false. */
-void cg_learner_judge(cg_learner *learner, double seconds, double rival,
-                      bool alone);
-void cg_learner_count(cg_learner *learner, bool elsewhere, bool failed_over,
-                      double seconds);
+/* A request that was answered. */
+typedef struct cg_answered {
+    double seconds; /* on devices */
+    double rival;   /* that the best of its other ways was predicted to take;
+                       infinite: there is none */
+    bool elsewhere;
+    bool failed_over;
+    bool alone; /* else it is not judged */
+} cg_answered;
+
+void cg_learner_count(cg_learner *learner, const cg_answered *request);
 /* Whether shadow runs have taken less than that share of the requests'
    seconds, and one that took so long. */
 bool cg_learner_shadow_due(cg_learner *learner, double share);

@@ -20,27 +20,25 @@ static cellgate_status run_in_context(cg_call *call, double start,
         status = cg_call_execute(call, error);
     if (status == CELLGATE_OK)
         cg_call_deliver(call);
-    call->times.host =
-        cg_now(&cg_real_clock) - start - call->times.device - call->times.wait;
+    if (call->timed)
+        call->times.host =
+            cg_call_now(call) - start - call->times.device - call->times.wait;
     return status;
 }
 
 static cellgate_status run_placed(cg_call *call, cellgate_error *error)
 {
     cg_placement *placement = call->placement;
-    double start = cg_now(&cg_real_clock);
+    const double start = cg_call_now(call);
     double begun;
-    cellgate_status status = cg_placement_usable(placement, error);
+    cellgate_status status = cg_placement_partition(placement, call->masked,
+                                                    &call->partition, error);
 
-    if (status == CELLGATE_OK)
-        status =
-            cg_placement_partition(placement, cg_request_masked(call->request),
-                                   &call->partition, error);
     if (status == CELLGATE_OK)
         status = cg_placement_acquire(placement, &call->context, error);
     if (status != CELLGATE_OK)
         return status;
-    begun = cg_now(&cg_real_clock);
+    begun = cg_call_now(call);
     /* The run before may have been the device's last. */
     status = cg_placement_usable(placement, error);
     if (status == CELLGATE_OK)
@@ -84,7 +82,7 @@ cellgate_status cg_call_run_way(cg_call *call, cellgate_session *session,
                                 size_t index, bool failed_over,
                                 cellgate_error *error)
 {
-    const cg_way *way = &call->pin.ways[index];
+    const cg_way *way = &call->pin->ways[index];
     const cg_cut *cut = way->cut;
     cg_hold holds[CG_CUT_DEVICES];
     bool alone = true;
@@ -139,7 +137,7 @@ static cellgate_status run_candidate(cg_call *call, cellgate_session *session,
 /* What disagreed with the host ops never runs. */
 static cellgate_status refuse_wrong(cg_call *call, cellgate_error *error)
 {
-    const cg_segment *wrong = call->pin.wrong;
+    const cg_segment *wrong = call->pin->wrong;
 
     call->way = NULL;
     call->culprit = wrong->engine->device;
@@ -154,17 +152,17 @@ static cellgate_status run_pinned(cg_call *call, cellgate_session *session,
                                   cellgate_error *error)
 {
     cellgate_status status =
-        cg_router_pin(session->router, session, call, &call->pin, error);
+        cg_router_pin(session->router, session, call, error);
 
     if (status != CELLGATE_OK)
         return status;
-    if (call->pin.wrong != NULL)
+    if (call->pin->wrong != NULL)
         return refuse_wrong(call, error);
-    if (call->pin.way_count == 0)
+    if (call->pin->way_count == 0)
         return run_candidate(call, session, session->primary, error);
     if (cg_split_wanted(call))
         return cg_split_run(call, session, error);
-    return cg_call_run_way(call, session, cg_pin_turn(&call->pin, call->behind),
+    return cg_call_run_way(call, session, cg_pin_turn(call->pin, call->behind),
                            false, error);
 }
 
@@ -275,9 +273,9 @@ static cellgate_status run_other_ways(cg_call *call, cellgate_session *session,
                                       cellgate_status status,
                                       cellgate_error *cause)
 {
-    for (size_t at = 0; device_failed(status) && at < call->pin.way_count;
+    for (size_t at = 0; device_failed(status) && at < call->pin->way_count;
          at++) {
-        if (!avoids(&call->pin.ways[at].cut->partition, failed))
+        if (!avoids(&call->pin->ways[at].cut->partition, failed))
             continue;
         status = cg_call_run_way(call, session, at, true, cause);
         note_failure(failed, call);

@@ -345,7 +345,32 @@ static void fill_states(cg_call *call)
     }
 }
 
-/* ---- Both ---------------------------------------------------------------- */
+/* ---- Copies -------------------------------------------------------------- */
+
+/* Whether anything is copied before the run, or after it. */
+static void note_copies(const cg_call *call)
+{
+    const cellgate_model *model = call->graph->model;
+    cg_binding *binding = &call->context->binding;
+
+    binding->fills = binding->delivers = call->stream != NULL;
+    for (size_t at = 0; at < model->input_count; at++) {
+        cellgate_input input;
+
+        cg_request_input(call->request, at, &input);
+        if (input.lengths != NULL ||
+            !direct_input(call, &input, model->inputs[at].value))
+            binding->fills = true;
+    }
+    for (size_t at = 0; at < model->output_count; at++) {
+        cellgate_tensor output;
+
+        cg_request_output(call->request, at, &output);
+        if (output.data != NULL &&
+            output.data != call->context->buffers[model->outputs[at]])
+            binding->delivers = true;
+    }
+}
 
 static cellgate_status lay_out(cg_call *call, cellgate_error *error)
 {
@@ -353,6 +378,7 @@ static cellgate_status lay_out(cg_call *call, cellgate_error *error)
     cellgate_status status;
 
     cg_binding_drop(&context->binding);
+    context->set_for = NULL;
     status =
         cg_request_shapes(call->request, call->graph, context->shapes, error);
     if (status == CELLGATE_OK)
@@ -368,6 +394,8 @@ static cellgate_status lay_out(cg_call *call, cellgate_error *error)
         place(call);
     }
     cg_binding_keep(call);
+    note_copies(call);
+    cg_call_note_memory(call);
     return CELLGATE_OK;
 }
 
@@ -375,9 +403,10 @@ cellgate_status cg_call_bind(cg_call *call, cellgate_error *error)
 {
     cellgate_status status = CELLGATE_OK;
 
-    if (!cg_binding_holds(call))
+    if (cg_binding_is_like(call) ? !cg_call_follow(call)
+                                 : !cg_binding_holds(call))
         status = lay_out(call, error);
-    if (status != CELLGATE_OK)
+    if (status != CELLGATE_OK || !call->context->binding.fills)
         return status;
     fill_states(call);
     return fill_inputs(call, error);
@@ -387,6 +416,8 @@ void cg_call_deliver(const cg_call *call)
 {
     const cg_graph *graph = call->graph;
 
+    if (!call->context->binding.delivers)
+        return;
     for (size_t at = 0; at < graph->model->output_count; at++) {
         int32_t value = graph->model->outputs[at];
         size_t bytes =

@@ -8,7 +8,7 @@
 
 #include "runtime/cost/clock.h"
 #include "runtime/session/placement.h"
-#include "runtime/session/route.h"
+#include "runtime/session/recall.h"
 #include "runtime/session/stream.h"
 
 typedef struct cg_times {
@@ -32,8 +32,14 @@ typedef struct cg_lesson {
 
 typedef struct cg_call {
     const cellgate_request *request;
+    cg_recall *recall;   /* that it may be; NULL: it is not remembered */
+    uint64_t number;     /* of all requests like it; 0: unknown */
+    bool masked;         /* it gives a mask or lengths with some input */
+    bool timed;          /* somebody is told how long what has taken */
+    double fill;         /* of its steps those that are valid */
+    uint64_t generation; /* of what the pin was decided from */
     cg_placement *placement;
-    cg_pin pin;        /* what is decided for its shape */
+    cg_pin *pin;       /* what is decided for its shape */
     const cg_way *way; /* of these the one it goes; NULL: the placement says */
     const cg_device *culprit; /* that failed it; NULL: none in particular */
     bool is_part;             /* it is some rows of a request that is split */
@@ -49,6 +55,12 @@ typedef struct cg_call {
     cg_times times;
 } cg_call;
 
+/* The time, where it is asked for. */
+static inline double cg_call_now(const cg_call *call)
+{
+    return call->timed ? cg_now(&cg_real_clock) : 0;
+}
+
 /* As CELLGATE_ERROR_INIT has it, but for the text behind its end: a request
    clears two of them. */
 static inline void cg_error_clear(cellgate_error *error)
@@ -58,6 +70,21 @@ static inline void cg_error_clear(cellgate_error *error)
     error->reason = 0;
     error->vendor_code = 0;
     error->text[0] = '\0';
+}
+
+/* As cellgate_struct_copy() does, into one that is set by that; most are of the
+   size that is known here. */
+static inline void cg_struct_read(const void *from, void *to, size_t known)
+{
+    size_t size;
+
+    memcpy(&size, from, sizeof size);
+    if (size == known) {
+        memcpy(to, from, known);
+        return;
+    }
+    memcpy(to, &known, sizeof known);
+    cellgate_struct_copy(to, from);
 }
 
 /* ---- request.c: is the request well formed? ---------------------------- */
@@ -127,6 +154,14 @@ cellgate_status cg_session_run(struct cellgate_session *session,
 cellgate_status cg_call_bind(cg_call *call, cellgate_error *error);
 /* Copies to the application what it doesn't have yet. */
 void cg_call_deliver(const cg_call *call);
+
+/* ---- follow.c: where do they lie this time? ------------------------------ */
+
+/* Of a context that was laid out. */
+void cg_call_note_memory(const cg_call *call);
+/* The context is laid out for a request that differs at most in where its
+   numbers lie: it is for this one, unless false is returned. */
+bool cg_call_follow(cg_call *call);
 
 /* ---- execute.c: compute ------------------------------------------------- */
 

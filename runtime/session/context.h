@@ -25,6 +25,10 @@ typedef struct cg_plan_set {
     const cg_segment *segment;
     cg_plan_entry entries[CG_PLANS_KEPT];
     size_t count;
+    /* The one that was found last, for a run of this shape; CG_PLANS_KEPT:
+       none, or there may be a better one since. */
+    size_t found;
+    int64_t batch, steps;
 } cg_plan_set;
 
 /* A run in flight. It lives here and not on a stack, because a run that hangs
@@ -62,6 +66,11 @@ typedef struct cg_context {
     uint64_t clock;
     cg_worker *worker; /* NULL: runs are made on the caller */
     cg_flight flight;
+    /* The flight's run is set for this segment, as the binding has it, and so
+       are its states; NULL: nothing is set. */
+    const cg_segment *set_for;
+    bool states_set;
+    bool states_given; /* some of them are not zero at first */
 } cg_context;
 
 /* `staged`: some device runs on a worker, over memory of the context, which is

@@ -103,38 +103,46 @@ static size_t first_state(const cg_graph *graph, size_t node)
 
 static void set_states(const cg_call *call, const cg_segment *segment)
 {
+    cg_context *context = call->context;
+
+    context->states_set = true;
+    context->states_given = false;
     for (size_t at = 0; at < segment->node_count; at++) {
         const cg_node *node = &call->graph->nodes[segment->nodes[at]];
-        cellgate_lstm_state *state = &call->context->states[at];
+        cellgate_lstm_state *state = &context->states[at];
         const cg_state_memory *memory;
 
         memset(state, 0, sizeof *state);
         if (node->kind != CG_LSTM)
             continue;
-        memory = &call->context
-                      ->memory[first_state(call->graph, segment->nodes[at])];
+        memory = &context->memory[first_state(call->graph, segment->nodes[at])];
         state->h0 = initial_state(call, node, &memory[0], 0);
         state->c0 = initial_state(call, node, &memory[1], 1);
         state->h = memory[0].final;
         state->c = memory[1].final;
+        if (state->h0 == NULL && state->c0 == NULL)
+            continue;
+        context->states_given = true;
+        /* What was put together for this request is of this one alone. */
+        if (state->h0 == memory[0].initial || state->c0 == memory[1].initial)
+            context->states_set = false;
     }
 }
 
 static void set_sequence(const cg_call *call, cellgate_sequence *sequence,
-                         int32_t value, void *data, int64_t steps)
+                         int32_t value, int64_t steps)
 {
     const cg_value *of = &call->graph->model->values[value];
     int64_t features =
         of->dtype == CELLGATE_I32 ? 1 : cg_call_features(call, value);
 
-    sequence->data = data;
     sequence->dtype = of->dtype;
     sequence->time_stride = features;
     sequence->batch_stride = steps * features;
 }
 
-static void set_run(const cg_call *call, const cg_segment *segment, void *x,
-                    float *y)
+/* All of a run but where its numbers lie. */
+static void set_shape(const cg_call *call, const cg_segment *segment)
 {
     cellgate_segment_run *run = &call->context->flight.run;
 
@@ -142,14 +150,30 @@ static void set_run(const cg_call *call, const cg_segment *segment, void *x,
     run->struct_size = sizeof *run;
     run->batch = call->batch;
     run->steps = cg_call_steps(call, segment);
-    set_sequence(call, &run->x, segment->x, x, run->steps);
+    set_sequence(call, &run->x, segment->x, run->steps);
     if (segment->sequence != CG_NO_VALUE)
-        set_sequence(call, &run->y, segment->sequence, y, run->steps);
+        set_sequence(call, &run->y, segment->sequence, run->steps);
     if (segment->last != CG_NO_VALUE)
-        set_sequence(call, &run->y_last, segment->last,
-                     call->context->buffers[segment->last], 1);
-    set_states(call, segment);
+        set_sequence(call, &run->y_last, segment->last, 1);
     run->states = call->context->states;
+}
+
+/* `y` NULL: nothing of each step is wanted. */
+static void set_run(const cg_call *call, const cg_segment *segment, void *x,
+                    float *y)
+{
+    cg_context *context = call->context;
+    cellgate_segment_run *run = &context->flight.run;
+
+    if (context->set_for != segment)
+        set_shape(call, segment);
+    run->x.data = x;
+    run->y.data = y;
+    if (segment->last != CG_NO_VALUE)
+        run->y_last.data = context->buffers[segment->last];
+    if (context->set_for != segment || !context->states_set)
+        set_states(call, segment);
+    context->set_for = segment;
 }
 
 /* ---- Parts ------------------------------------------------------------- */
@@ -177,8 +201,10 @@ static cellgate_status run_masked(cg_call *call, const cg_segment *segment,
     if (packed)
         cg_mask_pack(mask, buffers[segment->x], memory->x,
                      step_bytes(call, segment->x));
+    call->context->set_for = NULL;
     set_run(call, segment, packed ? memory->x : buffers[segment->x],
             packed ? memory->y : y);
+    call->context->set_for = NULL;
     call->context->flight.run.lengths = memory->lengths;
     status = cg_call_launch(call, segment, error);
     if (status == CELLGATE_OK)

@@ -367,7 +367,7 @@ static cellgate_status find_pinned(const explaining *of, bool masked,
     const cellgate_request request = { .struct_size = sizeof request,
                                        .inputs = inputs,
                                        .input_count = model->input_count };
-    cg_call call = { .request = &request };
+    cg_call call = { .request = &request, .masked = masked };
 
     if (inputs == NULL)
         return no_memory(error);

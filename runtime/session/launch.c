@@ -92,8 +92,8 @@ static void keep_lesson(cg_call *call, const cg_segment *segment,
     call->lesson_count++;
     lesson->segment = segment;
     lesson->seconds = seconds;
-    cg_segment_cost_shape(segment, call->context->shapes,
-                          (double)call->pin.fill, &lesson->shape);
+    cg_segment_cost_shape(segment, call->context->shapes, call->fill,
+                          &lesson->shape);
 }
 
 /* ---- Before and after --------------------------------------------------- */

@@ -58,55 +58,92 @@ static void remember(cellgate_session *session, const cg_segment *segment,
     pthread_mutex_unlock(&lessons->mutex);
 }
 
-/* Requests may come spaced where costs were measured back to back alone. */
-static bool of_another_regime(const cellgate_session *session, cg_regime costs)
+/* Medians up to there teach nothing while what is known stays as it is. */
+static void expect(cellgate_session *session, const cg_watched *of,
+                   uint64_t generation, const cg_cost *expected, double margin)
 {
-    return session->watches_pace && cg_pace_regime(&session->pace) != costs;
+    double low = 0, high = HUGE_VAL;
+
+    if (expected->kind != CG_COST_NONE) {
+        low = expected->seconds / (1 + margin);
+        high = expected->seconds * (1 + margin);
+    }
+    cg_learner_expect(session->learner, of, generation, low, high);
 }
 
-void cg_session_correct(cellgate_session *session, const cg_segment *segment,
-                        const cg_cost_shape *shape, const cg_summary *seen)
+/* Holds it from now on, in the process. */
+static void correct(cellgate_session *session,
+                    const cg_cost_candidate *candidate, const cg_watched *of,
+                    const cg_cost *expected, const cg_summary *seen)
 {
-    const cg_cost_point point = { *shape, *seen, 0 };
+    const cg_segment *segment = of->of;
+    const cg_cost_point point = { of->shape, *seen, 0 };
     cellgate_error error = CELLGATE_ERROR_INIT;
-    cg_cost_candidate candidate;
-    cg_regime regime;
-    cg_policy policy;
-    cg_cost expected;
-    cellgate_status status = cg_segment_candidate(segment, &candidate, &error);
 
-    cg_route_settings(session, &regime, &policy);
-    if (of_another_regime(session, regime))
+    if (cg_cost_book_hold(session->book, candidate, segment->structure,
+                          of->regime, &point, &error) != CELLGATE_OK)
         return;
-    if (status == CELLGATE_OK)
-        status =
-            cg_cost_book_predict(session->book, &candidate, segment->structure,
-                                 regime, shape, &expected, &error);
-    if (status != CELLGATE_OK ||
-        !cg_lesson_counts(&expected, seen, policy.margin) ||
-        cg_cost_book_hold(session->book, &candidate, segment->structure, regime,
-                          &point, &error) != CELLGATE_OK)
-        return;
-    remember(session, segment, regime, &point);
+    remember(session, segment, of->regime, &point);
     cg_learner_learned(session->learner);
     cg_log_line(cg_device_table_log(session->table), CELLGATE_LOG_INFO,
                 "%s %s takes %.0f us for %s at batch %lld, %lld steps, where "
                 "%.0f us were predicted",
                 cg_device_name(segment->engine->device), segment->variant.name,
-                seen->median * 1e6, segment->names, (long long)shape->batch,
-                (long long)shape->steps, expected.seconds * 1e6);
+                seen->median * 1e6, segment->names, (long long)of->shape.batch,
+                (long long)of->shape.steps, expected->seconds * 1e6);
 }
 
-static void learn(cellgate_session *session, const cg_lesson *lesson)
+void cg_session_correct(cellgate_session *session, const cg_watched *of,
+                        const cg_summary *seen)
 {
-    cg_summary seen;
+    const uint64_t generation = cg_route_generation(session);
+    const cg_segment *segment = of->of;
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cg_cost expected = { .kind = CG_COST_NONE };
+    cg_cost_candidate candidate;
+    cellgate_status status = CELLGATE_OK;
+    cg_policy policy;
+    cg_regime regime;
 
-    if (!cg_learner_note(session->learner, lesson->segment, &lesson->shape,
-                         lesson->seconds, &seen))
+    cg_route_settings(session, &regime, &policy);
+    /* Requests may come spaced where costs were measured back to back alone. */
+    if (of->regime == regime) {
+        status = cg_segment_candidate(segment, &candidate, &error);
+        if (status == CELLGATE_OK)
+            status = cg_cost_book_predict(session->book, &candidate,
+                                          segment->structure, regime,
+                                          &of->shape, &expected, &error);
+    }
+    if (status != CELLGATE_OK)
+        return;
+    if (cg_lesson_counts(&expected, seen, policy.margin))
+        correct(session, &candidate, of, &expected, seen);
+    else
+        expect(session, of, generation, &expected, policy.margin);
+}
+
+static void learn(cellgate_session *session, const cg_lesson *lesson,
+                  uint64_t generation, cg_regime regime)
+{
+    const cg_watched of = { lesson->segment, lesson->shape, regime };
+    cg_summary seen;
+    const cg_noted noted = cg_learner_note(session->learner, &of, generation,
+                                           lesson->seconds, &seen);
+
+    if (noted == CG_NOTED)
         return;
     cg_cost_book_saw(session->book, lesson->segment->structure, &lesson->shape,
-                     seen.count);
-    cg_session_correct(session, lesson->segment, &lesson->shape, &seen);
+                     CG_LEARN_WINDOW);
+    if (noted == CG_NOTED_FULL)
+        cg_session_correct(session, &of, &seen);
+}
+
+static void learn_all(const cg_call *call, cellgate_session *session)
+{
+    const cg_regime regime = cg_route_arrivals(session);
+
+    for (size_t at = 0; at < call->lesson_count; at++)
+        learn(session, &call->lessons[at], call->generation, regime);
 }
 
 /* ---- The choice --------------------------------------------------------- */
@@ -114,25 +151,29 @@ static void learn(cellgate_session *session, const cg_lesson *lesson)
 /* What the best of the ways that were not taken is predicted to take. */
 static double rival_seconds(const cg_call *call)
 {
+    const cg_pin *pin = call->pin;
     double best = HUGE_VAL;
 
-    for (size_t at = 0; at < call->pin.way_count; at++)
-        if (&call->pin.ways[at] != call->way)
-            best = fmin(best, (double)call->pin.ways[at].seconds);
+    for (size_t at = 0; at < pin->way_count; at++)
+        if (&pin->ways[at] != call->way && (double)pin->ways[at].seconds < best)
+            best = (double)pin->ways[at].seconds;
     return best;
 }
 
 void cg_call_learn(const cg_call *call, cellgate_session *session, bool alone,
                    bool failed_over)
 {
+    /* A part of a request has no other way, so there is nothing to judge. */
     if (!call->is_part)
-        cg_learner_count(session->learner, call->way != &call->pin.ways[0],
-                         failed_over, call->times.device);
-    cg_learner_judge(session->learner, call->times.device, rival_seconds(call),
-                     alone);
-    for (size_t at = 0; session->learns && alone && at < call->lesson_count;
-         at++)
-        learn(session, &call->lessons[at]);
+        cg_learner_count(
+            session->learner,
+            &(cg_answered){ .seconds = call->times.device,
+                            .rival = rival_seconds(call),
+                            .elsewhere = call->way != &call->pin->ways[0],
+                            .failed_over = failed_over,
+                            .alone = alone });
+    if (session->learns && alone)
+        learn_all(call, session);
     cg_shadow_after(&session->shadow, call);
 }
 

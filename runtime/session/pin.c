@@ -246,6 +246,23 @@ static void decide(weighing *all, const cg_pin *before, cg_pin *pin)
     order(all, decision.chosen, pin);
 }
 
+/* Whether all of its devices are in service, in the opening that it is of. */
+static bool in_service(const cg_cut *cut)
+{
+    for (size_t at = 0; at < cut->partition.count; at++) {
+        const cg_segment *segment = cut->partition.parts[at].segment;
+        const cg_device *device =
+            segment != NULL ? segment->engine->device : NULL;
+
+        if (device != NULL &&
+            (cg_device_usable(device, NULL) != CELLGATE_OK ||
+             segment->engine->epoch != cg_device_epoch(device)))
+            return false;
+    }
+    return true;
+}
+
+/* What was pinned is weighed with the others, if it can be taken at all. */
 static cellgate_status find_ways(weighing *all, const cg_pin *before,
                                  cellgate_error *error)
 {
@@ -254,7 +271,8 @@ static cellgate_status find_ways(weighing *all, const cg_pin *before,
     if (status != CELLGATE_OK || all->count == 0)
         return status;
     status = cut_for_each(all, error);
-    if (status == CELLGATE_OK && before != NULL)
+    if (status == CELLGATE_OK && before != NULL &&
+        in_service(before->ways[0].cut))
         status = weigh(all, before->ways[0].cut, error);
     return status;
 }
@@ -333,14 +351,23 @@ static void look_at(const cg_way *way, cg_turn *turn)
     }
 }
 
+bool cg_way_is_free(const cg_way *way)
+{
+    const cg_cut *cut = way->cut;
+
+    for (size_t at = 0; at < cut->engine_count; at++)
+        if (cg_load_wait(cut->engines[at]->load, cut->places[at]) > 0)
+            return false;
+    return true;
+}
+
 size_t cg_pin_turn(const cg_pin *pin, size_t behind)
 {
     cg_turn turns[CG_WAYS];
 
-    look_at(&pin->ways[0], &turns[0]);
-    if (pin->way_count == 1 || turns[0].wait <= 0)
+    if (pin->way_count == 1 || cg_way_is_free(&pin->ways[0]))
         return 0;
-    for (size_t at = 1; at < pin->way_count; at++)
+    for (size_t at = 0; at < pin->way_count; at++)
         look_at(&pin->ways[at], &turns[at]);
     return cg_dispatch(turns, pin->way_count, behind);
 }

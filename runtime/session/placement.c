@@ -106,7 +106,10 @@ static cellgate_status make_greedily(cg_placement *placement, bool masked,
                                      cellgate_error *error)
 {
     const cg_chooser chooser = { cg_choose_greedily, &placement->greedy };
+    cellgate_status status = cg_placement_usable(placement, error);
 
+    if (status != CELLGATE_OK)
+        return status;
     if (placement->fixed)
         return cellgate_fail(error, CELLGATE_INTERNAL,
                              "this placement is for requests %s masks",
@@ -140,7 +143,7 @@ cellgate_status cg_placement_partition(cg_placement *placement, bool masked,
 static cellgate_status context_new(cg_placement *placement,
                                    cg_context **context, cellgate_error *error)
 {
-    cellgate_status status = CELLGATE_OK;
+    cellgate_status status = cg_placement_usable(placement, error);
     size_t held = 0;
 
     while (status == CELLGATE_OK && held < placement->engine_count) {
@@ -172,23 +175,32 @@ static void wait_for_room(cg_placement *placement)
         pthread_cond_wait(&placement->released, &placement->mutex);
 }
 
-cellgate_status cg_placement_acquire(cg_placement *placement,
+/* With the mutex held. */
+static cg_context *take_idle(cg_placement *placement)
+{
+    cg_context *taken = placement->retired ? NULL : placement->idle;
+
+    if (taken != NULL)
+        placement->idle = taken->next;
+    return taken;
+}
+
+/* None was idle. */
+static cellgate_status acquire_later(cg_placement *placement,
                                      cg_context **context,
                                      cellgate_error *error)
 {
-    cg_context *taken = NULL;
-    cellgate_status status;
+    cellgate_status status = cg_placement_usable(placement, error);
+    cg_context *taken;
     bool retired;
 
+    if (status != CELLGATE_OK)
+        return status;
     pthread_mutex_lock(&placement->mutex);
     wait_for_room(placement);
     retired = placement->retired;
-    if (!retired && placement->idle != NULL) {
-        taken = placement->idle;
-        placement->idle = taken->next;
-    } else if (!retired) {
-        placement->context_count++;
-    }
+    taken = take_idle(placement);
+    placement->context_count += !retired && taken == NULL;
     pthread_mutex_unlock(&placement->mutex);
     if (retired)
         return cellgate_fail(error, CELLGATE_DEVICE_LOST,
@@ -206,6 +218,21 @@ cellgate_status cg_placement_acquire(cg_placement *placement,
         pthread_mutex_unlock(&placement->mutex);
     }
     return status;
+}
+
+cellgate_status cg_placement_acquire(cg_placement *placement,
+                                     cg_context **context,
+                                     cellgate_error *error)
+{
+    cg_context *taken;
+
+    pthread_mutex_lock(&placement->mutex);
+    taken = take_idle(placement);
+    pthread_mutex_unlock(&placement->mutex);
+    if (taken == NULL)
+        return acquire_later(placement, context, error);
+    *context = taken;
+    return CELLGATE_OK;
 }
 
 static bool any_hung(const cg_placement *placement)
@@ -228,7 +255,8 @@ void cg_placement_release(cg_placement *placement, cg_context *context)
         context->next = placement->idle;
         placement->idle = context;
     }
-    pthread_cond_signal(&placement->released);
+    if (placement->context_limit > 0)
+        pthread_cond_signal(&placement->released);
     pthread_mutex_unlock(&placement->mutex);
     if (last)
         context_free(placement, context);

@@ -11,21 +11,36 @@ static bool holds(bool exact, int64_t capacity, int64_t wanted)
     return exact ? capacity == wanted : capacity >= wanted;
 }
 
-/* The smallest one that takes the run; NULL if none does. */
-static cg_plan_entry *find(cg_plan_set *set, int64_t batch, int64_t steps)
+static bool takes(const cg_plan_set *set, const cg_plan_entry *entry,
+                  int64_t batch, int64_t steps)
 {
     const cellgate_variant *variant = &set->segment->variant;
+
+    return holds(variant->exact_batch, entry->batch, batch) &&
+           holds(variant->exact_steps, entry->steps, steps);
+}
+
+/* The smallest one that takes the run; NULL if none does. Most runs are as the
+   one before. */
+static cg_plan_entry *find(cg_plan_set *set, int64_t batch, int64_t steps)
+{
     cg_plan_entry *best = NULL;
 
+    if (set->found < set->count && set->batch == batch && set->steps == steps)
+        return &set->entries[set->found];
     for (size_t at = 0; at < set->count; at++) {
         cg_plan_entry *entry = &set->entries[at];
 
-        if (holds(variant->exact_batch, entry->batch, batch) &&
-            holds(variant->exact_steps, entry->steps, steps) &&
+        if (takes(set, entry, batch, steps) &&
             (best == NULL || (double)entry->batch * (double)entry->steps <
                                  (double)best->batch * (double)best->steps))
             best = entry;
     }
+    if (best == NULL)
+        return NULL;
+    set->found = (size_t)(best - set->entries);
+    set->batch = batch;
+    set->steps = steps;
     return best;
 }
 
@@ -45,6 +60,7 @@ static cg_plan_entry *vacate(cg_plan_set *set)
 {
     cg_plan_entry *oldest = &set->entries[0];
 
+    set->found = CG_PLANS_KEPT;
     if (set->count < CG_PLANS_KEPT)
         return &set->entries[set->count];
     for (size_t at = 1; at < set->count; at++)

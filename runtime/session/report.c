@@ -11,16 +11,16 @@
 static void report_way(const cg_call *call, bool failed, char *text,
                        size_t size)
 {
-    const cg_way *best = &call->pin.ways[0];
+    const cg_way *best = &call->pin->ways[0];
     const cg_cut *cut = best->cut;
     size_t used = strlen(text);
 
     if (call->was_split) {
-        cg_split_text(&call->pin, text + used, size - used);
+        cg_split_text(call->pin, text + used, size - used);
         return;
     }
     if (call->way == best) {
-        cg_route_text(&call->pin.route, text + used, size - used);
+        cg_route_text(&call->pin->route, text + used, size - used);
         return;
     }
     cg_append(text, size,

@@ -14,30 +14,16 @@ static const void *element(const void *array, size_t index)
     return (const char *)array + index * size;
 }
 
-/* As cellgate_struct_copy() does; most are of the size that is known here. */
-static inline void read_struct(const void *from, void *to, size_t known)
-{
-    size_t size;
-
-    memcpy(&size, from, sizeof size);
-    if (size == known) {
-        memcpy(to, from, known);
-        return;
-    }
-    memcpy(to, &known, sizeof known);
-    cellgate_struct_copy(to, from);
-}
-
 void cg_request_input(const cellgate_request *request, size_t index,
                       cellgate_input *input)
 {
-    read_struct(element(request->inputs, index), input, sizeof *input);
+    cg_struct_read(element(request->inputs, index), input, sizeof *input);
 }
 
 void cg_request_output(const cellgate_request *request, size_t index,
                        cellgate_tensor *output)
 {
-    read_struct(element(request->outputs, index), output, sizeof *output);
+    cg_struct_read(element(request->outputs, index), output, sizeof *output);
 }
 
 /* ---- Inputs ------------------------------------------------------------ */

@@ -11,7 +11,9 @@
 
 struct cg_router {
     cg_route_table *table;
-    cg_cut *cuts; /* under the session's mutex */
+    _Atomic uint64_t regimes;    /* changes of that in which requests come */
+    _Atomic uint64_t narrowings; /* of pins in the table */
+    cg_cut *cuts;                /* under the session's mutex */
     cg_regime regime;
     cg_policy policy;
 };
@@ -55,9 +57,30 @@ void cg_route_settings(cellgate_session *session, cg_regime *regime,
     policy->expected_requests = session->expected;
     policy->objective =
         config->objective == CG_AIM_THROUGHPUT ? CG_THROUGHPUT : CG_LATENCY;
-    *regime = session->watches_pace                  ? observed(session)
-              : config->regime == CG_ARRIVALS_SPACED ? CG_SPACED
-                                                     : CG_BACK_TO_BACK;
+    *regime =
+        session->watches_pace ? observed(session) : cg_route_arrivals(session);
+}
+
+cg_regime cg_route_arrivals(const cellgate_session *session)
+{
+    if (session->watches_pace)
+        return cg_pace_regime(&session->pace);
+    return cg_device_table_config(session->table)->regime == CG_ARRIVALS_SPACED
+               ? CG_SPACED
+               : CG_BACK_TO_BACK;
+}
+
+void cg_route_arrivals_changed(cellgate_session *session)
+{
+    atomic_fetch_add(&session->router->regimes, 1);
+}
+
+uint64_t cg_route_generation(const cellgate_session *session)
+{
+    return cg_cost_book_generation(session->book) +
+           atomic_load_explicit(&session->router->regimes,
+                                memory_order_acquire) +
+           (cg_device_table_changes(session->table) << 40);
 }
 
 void cg_route_text(const cg_route *route, char *text, size_t size)
@@ -180,8 +203,7 @@ static double fill_of(const cg_call *call)
 /* `exact`: of this shape alone. */
 static uint64_t key_of(const cg_call *call, double fill, bool exact)
 {
-    uint64_t key = mix(UINT64_C(0x243f6a8885a308d3),
-                       cg_request_masked(call->request) ? 1 : 2);
+    uint64_t key = mix(UINT64_C(0x243f6a8885a308d3), call->masked ? 1 : 2);
 
     for (size_t at = 0; at < call->request->input_count; at++) {
         cellgate_input input;
@@ -197,13 +219,6 @@ static uint64_t key_of(const cg_call *call, double fill, bool exact)
 
 /* ---- Deciding ----------------------------------------------------------- */
 
-/* Changes when something was measured, and when a device left or came back. */
-static uint64_t generation_of(const cellgate_session *session)
-{
-    return cg_cost_book_generation(session->book) +
-           (cg_device_table_changes(session->table) << 40);
-}
-
 /* Without costs the session's first device takes the request, unless it was
    found to be wrong. The session's mutex is held. */
 static cellgate_status check_first(const cg_costing *costing,
@@ -217,8 +232,8 @@ static cellgate_status check_first(const cg_costing *costing,
         costing->session, costing->session->primary, &placement, &why);
 
     if (status == CELLGATE_OK)
-        status = cg_placement_partition(
-            placement, cg_request_masked(call->request), &partition, &why);
+        status =
+            cg_placement_partition(placement, call->masked, &partition, &why);
     if (status == CELLGATE_OK)
         return cg_pin_check(costing, partition, pin, error);
     /* What else is wrong the run will say. */
@@ -247,9 +262,8 @@ static cellgate_status decide(cg_router *router, cellgate_session *session,
     memset(pin, 0, sizeof *pin);
     status = cg_request_shapes(call->request, &session->graph, shapes, error);
     if (status == CELLGATE_OK)
-        status = cg_once_decide(&costing, &router->cuts,
-                                cg_request_masked(call->request), before, pin,
-                                error);
+        status = cg_once_decide(&costing, &router->cuts, call->masked, before,
+                                pin, error);
     if (status == CELLGATE_OK && pin->way_count == 0)
         status = check_first(&costing, call, pin, error);
     free(shapes);
@@ -261,7 +275,7 @@ static cellgate_status pin_key(cg_router *router, cellgate_session *session,
                                const cg_call *call, double fill, uint64_t key,
                                cg_pin *pin, cellgate_error *error)
 {
-    const uint64_t generation = generation_of(session);
+    const uint64_t generation = cg_route_generation(session);
     uint64_t made_in;
     cg_pin before;
     const bool known =
@@ -289,7 +303,7 @@ static cellgate_status find_pin(cg_router *router, cellgate_session *session,
     uint64_t made_in;
 
     if (cg_route_table_find(router->table, key, &made_in, pin) &&
-        made_in == generation_of(session))
+        made_in == cg_route_generation(session))
         return CELLGATE_OK;
     pthread_mutex_lock(&session->mutex);
     status = pin_key(router, session, call, fill, key, pin, error);
@@ -297,21 +311,41 @@ static cellgate_status find_pin(cg_router *router, cellgate_session *session,
     return status;
 }
 
-cellgate_status cg_router_pin(cg_router *router, cellgate_session *session,
-                              const cg_call *call, cg_pin *pin,
-                              cellgate_error *error)
+/* Of its class of shapes, or of its shape alone. */
+static cellgate_status look_up(cg_router *router, cellgate_session *session,
+                               cg_call *call, cellgate_error *error)
 {
-    const double fill = fill_of(call);
-    cellgate_status status = find_pin(router, session, call, fill,
-                                      key_of(call, fill, false), pin, error);
+    cellgate_status status;
 
-    pin->fill = (float)fill;
-    if (status != CELLGATE_OK || !pin->narrow)
+    call->fill = fill_of(call);
+    status = find_pin(router, session, call, call->fill,
+                      key_of(call, call->fill, false), call->pin, error);
+    if (status != CELLGATE_OK || !call->pin->narrow)
         return status;
-    status = find_pin(router, session, call, fill, key_of(call, fill, true),
-                      pin, error);
-    pin->fill = (float)fill;
-    pin->narrow = true;
+    status = find_pin(router, session, call, call->fill,
+                      key_of(call, call->fill, true), call->pin, error);
+    call->pin->narrow = true;
+    return status;
+}
+
+cellgate_status cg_router_pin(cg_router *router, cellgate_session *session,
+                              cg_call *call, cellgate_error *error)
+{
+    const cg_pin_age now = { cg_route_generation(session),
+                             atomic_load_explicit(&router->narrowings,
+                                                  memory_order_acquire) };
+    cg_recall *recall = call->recall;
+    cellgate_status status;
+
+    call->generation = now.generation;
+    if (recall != NULL && recall->age.generation == now.generation &&
+        recall->age.narrowings == now.narrowings)
+        return CELLGATE_OK;
+    status = look_up(router, session, call, error);
+    if (status != CELLGATE_OK)
+        call->pin->way_count = 0;
+    if (recall != NULL)
+        recall->age = status == CELLGATE_OK ? now : (cg_pin_age){ 0, 0 };
     return status;
 }
 
@@ -340,6 +374,7 @@ bool cg_router_narrow(cg_router *router, cellgate_session *session,
         was = pin.narrow;
         pin.narrow = true;
         cg_route_table_put(router->table, key, made_in, &pin);
+        atomic_fetch_add(&router->narrowings, 1);
     }
     pthread_mutex_unlock(&session->mutex);
     return !was;

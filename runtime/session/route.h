@@ -59,12 +59,18 @@ typedef struct cg_pin {
     cg_split split;
     /* With no way: a part that the first device gets wrong. */
     const cg_segment *wrong;
-    float fill;     /* of the request's steps those that are valid */
     uint32_t since; /* when the best way was taken, in seconds since 1970 */
     /* Some device takes only a part of the class's shapes: each shape has a pin
        of its own. */
     bool narrow;
 } cg_pin;
+
+/* What a pin was decided from; it may not hold where either differs. */
+typedef struct cg_pin_age {
+    uint64_t generation; /* cg_route_generation() */
+    uint64_t narrowings; /* classes of shapes of the session that were taken
+                            apart */
+} cg_pin_age;
 
 struct cellgate_session;
 struct cg_call;
@@ -87,6 +93,15 @@ void cg_router_retire(cg_router *router, const cg_engine *engine);
 void cg_route_settings(struct cellgate_session *session, cg_regime *regime,
                        cg_policy *policy);
 
+/* How the requests come that are timed now: as the configuration says, or,
+   where it is `auto`, as they do. */
+cg_regime cg_route_arrivals(const struct cellgate_session *session);
+/* They come in another regime: what was decided may not hold. */
+void cg_route_arrivals_changed(struct cellgate_session *session);
+/* Changes, upwards, when something was measured, when a device left or came
+   back, and when requests of the session come in another regime. Above 0. */
+uint64_t cg_route_generation(const struct cellgate_session *session);
+
 /* "measured: 92 us predicted (interpolated, 31 samples), 1.8 times ahead of cpu
    t1"; of a route that is measured. */
 void cg_route_text(const cg_route *route, char *text, size_t size);
@@ -94,11 +109,11 @@ void cg_route_text(const cg_route *route, char *text, size_t size);
 /* What was thought of so far; under the session's mutex. */
 cg_cut **cg_router_cuts(cg_router *router);
 
-/* The pin for a checked request. Any thread. */
+/* The pin for a checked request: fills *call->pin, which may be of its shape
+   already, and then is as old as call->recall says. Any thread. */
 cellgate_status cg_router_pin(cg_router *router,
                               struct cellgate_session *session,
-                              const struct cg_call *call, cg_pin *pin,
-                              cellgate_error *error);
+                              struct cg_call *call, cellgate_error *error);
 /* The pin of that class of shapes or of that shape, as it was decided last, if
    there is one. Of the call the shapes of its request count, and whether it has
    masks or lengths. Any thread. */
@@ -127,6 +142,8 @@ cellgate_status cg_pin_check(const struct cg_costing *costing,
 /* The way that a request takes now, by what the resources have to do already;
    `behind`: requests that wait in line. Of a pin with ways. */
 size_t cg_pin_turn(const cg_pin *pin, size_t behind);
+/* Whether nothing has to be waited for there. */
+bool cg_way_is_free(const cg_way *way);
 
 /* ---- segment_cost.c ------------------------------------------------------ */
 

@@ -10,6 +10,7 @@
 
 /* ---- The request ------------------------------------------------------- */
 
+/* Its tensors are not looked at. */
 static cellgate_status read_request(const cellgate_session *session,
                                     const cellgate_request *request,
                                     cellgate_request *read,
@@ -23,26 +24,22 @@ static cellgate_status read_request(const cellgate_session *session,
                              "struct_size of the request is %zu, or it has "
                              "members that this libcellgate does not know",
                              request->struct_size);
-    read->struct_size = sizeof *read;
-    cellgate_struct_copy(read, request);
-    return cg_request_check_inputs(read, session->model, error);
+    cg_struct_read(request, read, sizeof *read);
+    return CELLGATE_OK;
 }
 
 static cellgate_status check_stream(const cellgate_session *session,
-                                    const cellgate_request *request,
+                                    const cellgate_stream *stream,
                                     int64_t batch, cellgate_error *error)
 {
-    if (request->stream == NULL)
-        return CELLGATE_OK;
-    if (request->stream->graph != &session->graph)
+    if (stream->graph != &session->graph)
         return cellgate_fail(error, CELLGATE_INVALID,
                              "the stream belongs to another session");
-    if (request->stream->batch != batch)
+    if (stream->batch != batch)
         return cellgate_fail(error, CELLGATE_BAD_SHAPE,
                              "the stream holds the state of %lld rows; the "
                              "request has %lld",
-                             (long long)request->stream->batch,
-                             (long long)batch);
+                             (long long)stream->batch, (long long)batch);
     return CELLGATE_OK;
 }
 
@@ -55,6 +52,8 @@ cellgate_status cellgate_output_shape(const cellgate_session *session,
     cg_shape *shapes;
     cellgate_status status = read_request(session, request, &read, error);
 
+    if (status == CELLGATE_OK)
+        status = cg_request_check_inputs(&read, session->model, error);
     if (status != CELLGATE_OK)
         return status;
     if (output == NULL || output->struct_size < CG_FIRST_TENSOR)
@@ -93,18 +92,16 @@ static cellgate_status tell(cellgate_error *error,
     return status;
 }
 
-/* Not all of it is cleared: its pin is large, and what is read of it was
-   decided before. */
+/* What it is to begin with; the pin is cleared by who has it. */
 static void call_init(cg_call *call, const cellgate_session *session,
                       const cellgate_request *request, size_t behind)
 {
-    cellgate_input first;
-
-    cg_request_input(request, 0, &first);
     call->request = request;
+    call->recall = NULL;
+    call->number = 0;
+    call->fill = 1;
     call->graph = &session->graph;
     call->stream = request->stream;
-    call->batch = first.tensor.shape[0];
     call->behind = behind;
     call->placement = NULL;
     call->way = NULL;
@@ -113,9 +110,45 @@ static void call_init(cg_call *call, const cellgate_session *session,
     call->lesson_count = 0;
     call->partition = NULL;
     call->context = NULL;
-    call->pin.way_count = 0;
-    call->pin.wrong = NULL;
-    call->pin.fill = 1;
+}
+
+/* Checks its inputs, and works out from them what is needed everywhere. */
+static cellgate_status look_at_inputs(cg_call *call,
+                                      const cellgate_session *session,
+                                      cellgate_error *error)
+{
+    cellgate_input first;
+    cellgate_status status =
+        cg_request_check_inputs(call->request, session->model, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    cg_request_input(call->request, 0, &first);
+    call->batch = first.tensor.shape[0];
+    call->masked = cg_request_masked(call->request);
+    return CELLGATE_OK;
+}
+
+/* A request that repeats one that was answered needs no check. */
+static cellgate_status check_request(cg_call *call, cellgate_session *session,
+                                     cellgate_error *error)
+{
+    cg_recall *recall = call->recall;
+    cellgate_status status = CELLGATE_OK;
+
+    if (recall != NULL &&
+        cg_recall_is(&session->recalls, recall, call->request)) {
+        call->batch = recall->batch;
+        call->masked = recall->masked;
+    } else {
+        if (recall != NULL)
+            cg_recall_begin(&session->recalls, recall);
+        status = look_at_inputs(call, session, error);
+    }
+    call->number = recall != NULL ? recall->number : 0;
+    if (status == CELLGATE_OK && call->stream != NULL)
+        status = check_stream(session, call->stream, call->batch, error);
+    return status;
 }
 
 static void fill_report(const cg_call *call, const cellgate_error *failure,
@@ -127,14 +160,49 @@ static void fill_report(const cg_call *call, const cellgate_error *failure,
     cellgate_struct_copy(report, &filled);
 }
 
+static cellgate_status attempt(cg_call *call, cellgate_session *session,
+                               cellgate_error *failure)
+{
+    cellgate_status status;
+
+    if (!session->watches_pace)
+        return cg_call_attempt(call, session, failure);
+    if (cg_pace_begin(&session->pace))
+        cg_route_arrivals_changed(session);
+    status = cg_call_attempt(call, session, failure);
+    cg_pace_end(&session->pace);
+    return status;
+}
+
+/* `start`: when it came, where a report is asked for. */
+static cellgate_status answer(cg_call *call, cellgate_session *session,
+                              double start, cellgate_report *report,
+                              cellgate_error *error)
+{
+    cellgate_error failure;
+    cellgate_status status = check_request(call, session, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    cg_error_clear(&failure);
+    status = attempt(call, session, &failure);
+    if (status != CELLGATE_OK)
+        return tell(error, &failure, status);
+    if (call->recall != NULL && !call->recall->known)
+        cg_recall_keep(call->recall, call);
+    if (report != NULL)
+        fill_report(call, &failure, start, report);
+    return CELLGATE_OK;
+}
+
 cellgate_status cg_session_run(cellgate_session *session,
                                const cellgate_request *request, size_t behind,
                                cellgate_report *report, cellgate_error *error)
 {
-    cellgate_error failure;
-    double start = report != NULL ? cg_now(&cg_real_clock) : 0;
+    const double start = report != NULL ? cg_now(&cg_real_clock) : 0;
     cellgate_request read;
     cg_call call;
+    cg_pin pin;
     cellgate_status status = cg_process_check(error);
 
     if (status == CELLGATE_OK)
@@ -145,20 +213,14 @@ cellgate_status cg_session_run(cellgate_session *session,
         return cellgate_fail(error, CELLGATE_INVALID,
                              "the report's struct_size is not set");
     call_init(&call, session, &read, behind);
-    status = check_stream(session, &read, call.batch, error);
-    if (status != CELLGATE_OK)
-        return status;
-    cg_error_clear(&failure);
-    if (session->watches_pace && cg_pace_begin(&session->pace))
-        cg_cost_book_decide_anew(session->book);
-    status = cg_call_attempt(&call, session, &failure);
-    if (session->watches_pace)
-        cg_pace_end(&session->pace);
-    if (status != CELLGATE_OK)
-        return tell(error, &failure, status);
-    if (report != NULL)
-        fill_report(&call, &failure, start, report);
-    return CELLGATE_OK;
+    call.timed = report != NULL;
+    call.recall = cg_recalls_take(&session->recalls);
+    call.pin = call.recall != NULL ? &call.recall->pin : &pin;
+    pin.way_count = 0;
+    pin.wrong = NULL;
+    status = answer(&call, session, start, report, error);
+    cg_recall_give_back(call.recall);
+    return status;
 }
 
 cellgate_status cellgate_run(cellgate_session *session,

@@ -89,7 +89,10 @@ static cellgate_status session_init(cellgate_session *session,
             return cellgate_fail(error, CELLGATE_NO_MEMORY,
                                  "no memory for a session");
     }
-    status = cg_graph_init(&session->graph, session->model, error);
+    status = cg_recalls_init(&session->recalls, session->model)
+                 ? cg_graph_init(&session->graph, session->model, error)
+                 : cellgate_fail(error, CELLGATE_NO_MEMORY,
+                                 "no memory for a session");
     if (status == CELLGATE_OK)
         status = cg_session_list_candidates(session, options->device, error);
     if (status == CELLGATE_OK)
@@ -200,6 +203,7 @@ void cellgate_session_destroy(cellgate_session *session)
         leave_behind(session);
         return;
     }
+    cg_recalls_finish(&session->recalls);
     cg_learner_destroy(session->learner);
     cg_segment_pool_finish(&session->pool);
     destroy_engines(session);

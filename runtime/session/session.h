@@ -13,6 +13,7 @@
 #include "runtime/schedule/queue.h"
 #include "runtime/session/placement.h"
 #include "runtime/session/readmission.h"
+#include "runtime/session/recall.h"
 #include "runtime/session/route.h"
 #include "runtime/session/rules.h"
 #include "runtime/session/shadow.h"
@@ -79,8 +80,9 @@ struct cellgate_session {
     cg_lessons lessons; /* to be written when the session ends */
     double handoff;     /* cg_session_handoff(); 0: not measured yet */
     cg_readmission *readmission;
-    cg_queue *queue;        /* NULL: nothing was submitted yet */
-    cg_router *router;      /* NULL: every request goes to the primary one */
+    cg_queue *queue;   /* NULL: nothing was submitted yet */
+    cg_router *router; /* NULL: every request goes to the primary one */
+    cg_recalls recalls;
     cellgate_session *next; /* among those that a hung run keeps from going */
 };
 
@@ -154,10 +156,11 @@ cellgate_status cg_session_handoff(cellgate_session *session, double *seconds,
 
 /* ---- learn.c ------------------------------------------------------------- */
 
-/* A segment takes so long at a shape: what was measured is corrected, where
-   that differs by more than the margin and the noise. */
-void cg_session_correct(cellgate_session *session, const cg_segment *segment,
-                        const cg_cost_shape *shape, const cg_summary *seen);
+/* A segment (`of->of`) takes so long at a shape: what was measured is
+   corrected, where that differs by more than the margin and the noise; else
+   such times are expected from then on. */
+void cg_session_correct(cellgate_session *session, const cg_watched *of,
+                        const cg_summary *seen);
 /* Writes what was learned into the store. */
 void cg_session_keep_learned(cellgate_session *session);
 

@@ -31,14 +31,16 @@ static cellgate_status run_alone(cg_shadow *shadow, cg_trial *trial,
     return status;
 }
 
+/* It ran at once after another, whatever way requests come. */
 static void learn(cg_shadow *shadow, double seconds)
 {
+    cellgate_session *session = shadow->session;
+    const cg_watched of = { shadow->segment, shadow->shape, CG_BACK_TO_BACK };
     cg_summary seen;
 
-    if (cg_learner_note(shadow->session->learner, shadow->segment,
-                        &shadow->shape, seconds, &seen))
-        cg_session_correct(shadow->session, shadow->segment, &shadow->shape,
-                           &seen);
+    if (cg_learner_note(session->learner, &of, cg_route_generation(session),
+                        seconds, &seen) == CG_NOTED_FULL)
+        cg_session_correct(session, &of, &seen);
 }
 
 /* The first run after others is slow, and does not count. */
@@ -71,7 +73,7 @@ static void work(cg_queue_job *job)
    timed, whose shape it has. */
 static bool find_rival(cg_shadow *shadow, const cg_call *call)
 {
-    const cg_partition *rival = &call->pin.ways[1].cut->partition;
+    const cg_partition *rival = &call->pin->ways[1].cut->partition;
 
     for (size_t at = 0; at < rival->count; at++)
         for (size_t of = 0; of < call->lesson_count; of++) {
@@ -88,21 +90,33 @@ static bool find_rival(cg_shadow *shadow, const cg_call *call)
     return false;
 }
 
+/* Puts the job into the queue, unless requests wait there. Its run may be over,
+   and the queue still about to say so. */
+static bool put(cg_shadow *shadow)
+{
+    cg_queue *queue;
+
+    if (cg_session_queue(shadow->session, &queue, NULL) != CELLGATE_OK ||
+        cg_queue_waiting(queue) > 0 ||
+        (shadow->queued &&
+         cg_queue_wait(queue, &shadow->job, 0) == CG_JOB_RUNNING))
+        return false;
+    shadow->job = (cg_queue_job){ .work = work };
+    shadow->queued = cg_queue_put(queue, &shadow->job, NULL) == CELLGATE_OK;
+    return shadow->queued;
+}
+
 void cg_shadow_after(cg_shadow *shadow, const cg_call *call)
 {
     cellgate_session *session = shadow->session;
-    cg_queue *queue;
 
-    /* Made-up inputs have no padding. */
-    if (shadow->share <= 0 || call->is_part || call->pin.way_count < 2 ||
-        call->way != &call->pin.ways[0] || call->pin.fill < 1 ||
+    /* Made-up inputs have no padding, and come at once after others. */
+    if (shadow->share <= 0 || call->is_part || call->pin->way_count < 2 ||
+        call->way != &call->pin->ways[0] || call->fill < 1 ||
+        cg_route_arrivals(session) != CG_BACK_TO_BACK ||
         !cg_learner_shadow_due(session->learner, shadow->share) ||
         atomic_exchange_explicit(&shadow->busy, true, memory_order_acquire))
         return;
-    shadow->job = (cg_queue_job){ .work = work };
-    if (!find_rival(shadow, call) ||
-        cg_session_queue(session, &queue, NULL) != CELLGATE_OK ||
-        cg_queue_waiting(queue) > 0 ||
-        cg_queue_put(queue, &shadow->job, NULL) != CELLGATE_OK)
+    if (!find_rival(shadow, call) || !put(shadow))
         atomic_store_explicit(&shadow->busy, false, memory_order_release);
 }

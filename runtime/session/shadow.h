@@ -22,7 +22,8 @@ typedef struct cg_shadow {
     cg_queue_job job; /* first: the queue hands it back as itself */
     struct cellgate_session *session;
     double share;     /* of the requests' seconds; 0: none */
-    atomic_bool busy; /* of all below */
+    atomic_bool busy; /* of the job and of all below */
+    bool queued; /* the job was, before: the queue may not be done with it */
     cg_segment *segment;
     cg_cost_shape shape;
 } cg_shadow;

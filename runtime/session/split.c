@@ -233,21 +233,13 @@ static bool can_be_split(const cg_call *call)
     return true;
 }
 
-static bool is_free(const cg_way *way)
-{
-    for (size_t at = 0; at < way->cut->engine_count; at++)
-        if (cg_load_wait(way->cut->engines[at]->load, way->cut->places[at]) > 0)
-            return false;
-    return true;
-}
-
 bool cg_split_wanted(const cg_call *call)
 {
-    const cg_pin *pin = &call->pin;
+    const cg_pin *pin = call->pin;
 
     return pin->split.other > 0 && call->behind == 0 && call->batch >= PARTS &&
-           is_free(&pin->ways[0]) && is_free(&pin->ways[pin->split.other]) &&
-           can_be_split(call);
+           cg_way_is_free(&pin->ways[0]) &&
+           cg_way_is_free(&pin->ways[pin->split.other]) && can_be_split(call);
 }
 
 /* ---- Running ------------------------------------------------------------ */
@@ -260,6 +252,7 @@ typedef struct part {
     cellgate_tensor outputs[TENSORS];
     cellgate_request request;
     cg_call call;
+    cg_pin pin;
     cellgate_error error;
     cellgate_status status;
 } part;
@@ -306,14 +299,17 @@ static void take_rows(part *of, const cg_call *whole, int64_t first,
 static void set_way(part *of, const cg_call *whole, uint32_t way, int64_t rows)
 {
     const float share = (float)rows / (float)whole->batch;
-    cg_way *only = &of->call.pin.ways[0];
+    cg_way *only = &of->pin.ways[0];
 
     of->call = *whole;
-    *only = whole->pin.ways[way];
+    of->call.pin = &of->pin;
+    of->call.recall = NULL;
+    of->call.number = 0;
+    *only = whole->pin->ways[way];
     only->seconds *= share;
     for (size_t at = 0; at < CG_CUT_DEVICES; at++)
         only->on[at] *= share;
-    of->call.pin.way_count = 1;
+    of->pin.way_count = 1;
     of->call.request = &of->request;
     of->call.batch = rows;
     of->call.is_part = true;
@@ -370,13 +366,13 @@ static void join_calls(cg_call *call, const part *parts)
     call->placement = good ? longer->placement : failed->placement;
     call->culprit = good ? NULL : failed->culprit;
     call->was_split = good;
-    call->way = &call->pin.ways[0];
+    call->way = &call->pin->ways[0];
 }
 
 cellgate_status cg_split_run(cg_call *call, cellgate_session *session,
                              cellgate_error *error)
 {
-    const cg_split *split = &call->pin.split;
+    const cg_split *split = &call->pin->split;
     const int64_t rows =
         (int64_t)((double)split->share * (double)call->batch + 0.5);
     cg_queue *queue;

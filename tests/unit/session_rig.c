@@ -75,6 +75,19 @@ int32_t rig_input(rig_model *rig, int64_t steps, int64_t features)
     return value;
 }
 
+int32_t rig_row_input(rig_model *rig, int64_t features)
+{
+    const int64_t shape[2] = { CG_UNKNOWN, features };
+    char name[32];
+    int32_t value;
+
+    assert_int_equal(cg_model_add_value(rig->model, rig_name(rig, name, "row"),
+                                        CELLGATE_F32, 2, shape, &value, NULL),
+                     CELLGATE_OK);
+    assert_int_equal(cg_model_add_input(rig->model, value, NULL), CELLGATE_OK);
+    return value;
+}
+
 int32_t rig_mask(const rig_model *rig, size_t input)
 {
     return rig->model->inputs[input].mask;

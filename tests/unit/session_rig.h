@@ -36,6 +36,8 @@ cellgate_model *rig_model_end(rig_model *rig);
 
 /* Float [batch][steps][features], or ids [batch][steps] for features 0. */
 int32_t rig_input(rig_model *rig, int64_t steps, int64_t features);
+/* Float [batch][features]. */
+int32_t rig_row_input(rig_model *rig, int64_t features);
 /* The optional mask of a model input. */
 int32_t rig_mask(const rig_model *rig, size_t input);
 void rig_output(rig_model *rig, int32_t value);

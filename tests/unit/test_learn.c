@@ -19,11 +19,12 @@ static const cg_cost_shape another = { 8, 64, 1 };
 static bool note(cg_learner *learner, const cg_cost_shape *of, double seconds,
                  uint32_t count, cg_summary *seen)
 {
-    bool full = false;
+    const cg_watched watched = { "thing", *of, CG_BACK_TO_BACK };
+    cg_noted noted = CG_NOTED;
 
     for (uint32_t at = 0; at < count; at++)
-        full = cg_learner_note(learner, "thing", of, seconds, seen);
-    return full;
+        noted = cg_learner_note(learner, &watched, 1, seconds, seen);
+    return noted == CG_NOTED_FULL;
 }
 
 static void a_full_window_is_summed_up(void **state)
@@ -52,6 +53,84 @@ static void shapes_are_kept_apart(void **state)
     assert_false(note(learner, &shape, 1, CG_LEARN_WINDOW - 1, &seen));
     assert_false(note(learner, &another, 9, 1, &seen));
     assert_int_equal(seen.count, 0);
+    cg_learner_destroy(learner);
+}
+
+/* A variant whose threads sleep between requests takes longer then: medians of
+   both together would be of neither. */
+static void regimes_are_kept_apart(void **state)
+{
+    const cg_watched close = { "thing", shape, CG_BACK_TO_BACK };
+    const cg_watched spaced = { "thing", shape, CG_SPACED };
+    cg_learner *learner = cg_learner_create();
+    cg_summary seen = { .count = 0 };
+
+    (void)state;
+    for (uint32_t at = 1; at < CG_LEARN_WINDOW; at++) {
+        assert_int_equal(cg_learner_note(learner, &close, 1, 1, &seen),
+                         CG_NOTED);
+        assert_int_equal(cg_learner_note(learner, &spaced, 1, 9, &seen),
+                         CG_NOTED);
+    }
+    assert_int_equal(cg_learner_note(learner, &close, 1, 1, &seen),
+                     CG_NOTED_FULL);
+    assert_true(fabs(seen.median - 1) < 1e-12);
+    assert_int_equal(cg_learner_note(learner, &spaced, 1, 9, &seen),
+                     CG_NOTED_FULL);
+    assert_true(fabs(seen.median - 9) < 1e-12);
+    cg_learner_destroy(learner);
+}
+
+/* Fills a window: `outside` times above what is expected, the others in it. */
+static cg_noted fill(cg_learner *learner, const cg_watched *of,
+                     uint64_t generation, uint32_t outside, cg_summary *seen)
+{
+    cg_noted noted = CG_NOTED;
+
+    for (uint32_t at = 0; at < CG_LEARN_WINDOW; at++)
+        noted = cg_learner_note(learner, of, generation,
+                                at < outside ? 1.2e-3 : 1e-3, seen);
+    return noted;
+}
+
+/* The median of 31 is the 16th: 15 outside do not move it out. What is known
+   later is expected anew. */
+static void what_is_expected_is_not_summed_up(void **state)
+{
+    const cg_watched of = { "thing", shape, CG_BACK_TO_BACK };
+    cg_learner *learner = cg_learner_create();
+    cg_summary seen = { .count = 0 };
+
+    (void)state;
+    assert_int_equal(fill(learner, &of, 7, 0, &seen), CG_NOTED_FULL);
+    cg_learner_expect(learner, &of, 7, 0.9e-3, 1.1e-3);
+    assert_int_equal(fill(learner, &of, 7, 15, &seen), CG_NOTED_USUAL);
+    assert_int_equal(fill(learner, &of, 7, 16, &seen), CG_NOTED_FULL);
+    assert_true(fabs(seen.median - 1.2e-3) < 1e-12);
+    assert_int_equal(fill(learner, &of, 7, 15, &seen), CG_NOTED_USUAL);
+    assert_int_equal(fill(learner, &of, 8, 15, &seen), CG_NOTED_FULL);
+    assert_int_equal(fill(learner, &of, 7, 15, &seen), CG_NOTED_USUAL);
+    cg_learner_expect(learner, &of, 7, 1.1e-3, 2e-3); /* now too fast */
+    assert_int_equal(fill(learner, &of, 7, 15, &seen), CG_NOTED_FULL);
+    assert_int_equal(fill(learner, &of, 7, 16, &seen), CG_NOTED_USUAL);
+    cg_learner_destroy(learner);
+}
+
+/* Times that came before anybody knew what to expect count as well. */
+static void what_came_before_is_compared(void **state)
+{
+    const cg_watched of = { "thing", shape, CG_BACK_TO_BACK };
+    cg_learner *learner = cg_learner_create();
+    cg_summary seen = { .count = 0 };
+
+    (void)state;
+    for (uint32_t at = 0; at < 16; at++)
+        (void)cg_learner_note(learner, &of, 7, 5e-3, &seen);
+    cg_learner_expect(learner, &of, 7, 0.9e-3, 1.1e-3);
+    for (uint32_t at = 16; at < CG_LEARN_WINDOW - 1; at++)
+        (void)cg_learner_note(learner, &of, 7, 1e-3, &seen);
+    assert_int_equal(cg_learner_note(learner, &of, 7, 1e-3, &seen),
+                     CG_NOTED_FULL);
     cg_learner_destroy(learner);
 }
 
@@ -103,25 +182,32 @@ static void drift_counts(void **state)
 
 static void regret_is_what_the_other_would_have_saved(void **state)
 {
+    static const cg_answered requests[] = {
+        { .seconds = 2, .rival = 3, .alone = true }, /* the other is slower */
+        { .seconds = 4, .rival = 3, .alone = true, .elsewhere = true },
+        { .seconds = 9, .rival = 1, .failed_over = true },
+        { .seconds = 9, .rival = HUGE_VAL, .alone = true },
+    };
     cg_learner *learner = cg_learner_create();
     cg_service service;
 
     (void)state;
-    cg_learner_count(learner, false, false, 2);
-    cg_learner_judge(learner, 2, 3, true); /* the other is slower */
-    cg_learner_count(learner, true, false, 4);
-    cg_learner_judge(learner, 4, 3, true); /* the other is faster, by one */
-    cg_learner_count(learner, false, true, 9);
-    cg_learner_judge(learner, 9, 1, false);       /* it was not alone */
-    cg_learner_judge(learner, 9, HUGE_VAL, true); /* there is no other */
+    for (size_t at = 0; at < sizeof requests / sizeof requests[0]; at++)
+        cg_learner_count(learner, &requests[at]);
     cg_learner_service(learner, &service);
-    assert_int_equal(service.requests, 3);
+    assert_int_equal(service.requests, 4);
     assert_int_equal(service.elsewhere, 1);
     assert_int_equal(service.failed_over, 1);
     assert_int_equal(service.judged, 2);
+    assert_true(fabs(service.all - 24) < 1e-12);
     assert_true(fabs(service.seconds - 6) < 1e-12);
     assert_true(fabs(service.regret - 1) < 1e-12);
     cg_learner_destroy(learner);
+}
+
+static void count(cg_learner *learner, double seconds)
+{
+    cg_learner_count(learner, &(cg_answered){ .seconds = seconds });
 }
 
 /* A tenth of the requests' time. */
@@ -132,13 +218,13 @@ static void shadows_stay_within_their_share(void **state)
 
     (void)state;
     assert_false(cg_learner_shadow_due(learner, 0.1));
-    cg_learner_count(learner, false, false, 10);
+    count(learner, 10);
     assert_true(cg_learner_shadow_due(learner, 0.1));
     cg_learner_shadowed(learner, 3);
     assert_false(cg_learner_shadow_due(learner, 0.1));
-    cg_learner_count(learner, false, false, 19);
+    count(learner, 19);
     assert_false(cg_learner_shadow_due(learner, 0.1));
-    cg_learner_count(learner, false, false, 2);
+    count(learner, 2);
     assert_true(cg_learner_shadow_due(learner, 0.1));
     cg_learner_service(learner, &service);
     assert_int_equal(service.shadow_runs, 1);
@@ -155,13 +241,15 @@ static void turns_do_not_starve(void **state)
     (void)state;
     for (int64_t batch = 1; batch <= 200; batch++) {
         cg_learner *learner = cg_learner_create();
-        const cg_cost_shape at_batch = { batch, 5, 1 };
+        cg_watched of = { NULL, { batch, 5, 1 }, CG_BACK_TO_BACK };
         int full = 0;
 
         for (unsigned turn = 0; turn < CG_LEARN_WINDOW; turn++)
-            for (int at = 0; at < 8; at++)
-                full += cg_learner_note(learner, &segments[at], &at_batch, 1e-3,
-                                        &seen);
+            for (int at = 0; at < 8; at++) {
+                of.of = &segments[at];
+                full += cg_learner_note(learner, &of, 1, 1e-3, &seen) ==
+                        CG_NOTED_FULL;
+            }
         assert_int_equal(full, 8);
         cg_learner_destroy(learner);
     }
@@ -172,6 +260,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_full_window_is_summed_up),
         cmocka_unit_test(shapes_are_kept_apart),
+        cmocka_unit_test(regimes_are_kept_apart),
+        cmocka_unit_test(what_is_expected_is_not_summed_up),
+        cmocka_unit_test(what_came_before_is_compared),
         cmocka_unit_test(a_clock_that_jumps_is_not_believed),
         cmocka_unit_test(spikes_are_no_drift),
         cmocka_unit_test(drift_counts),

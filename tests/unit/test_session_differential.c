@@ -202,17 +202,79 @@ static void compare_request(cellgate_session *session,
     free(wanted);
 }
 
-/* Other numbers in the same tensors are other numbers: the session may know the
-   tensors, and one on the host that has never seen them does not. */
-static void compare_refilled(cellgate_session *session, rig_request *request,
-                             uint64_t *random)
+/* Whoever has seen these tensors, or such as these, is compared with one on the
+   host that has not. */
+static void compare_fresh(cellgate_session *session, rig_request *request)
 {
     cellgate_session *fresh =
         rig_session(runtime, session->model, "host", NULL);
 
-    rig_request_refill(request, VOCABULARY, random);
     compare_request(session, fresh, request);
     cellgate_session_destroy(fresh);
+}
+
+/* Other numbers in the same tensors are other numbers. */
+static void compare_refilled(cellgate_session *session, rig_request *request,
+                             uint64_t *random)
+{
+    rig_request_refill(request, VOCABULARY, random);
+    compare_fresh(session, request);
+}
+
+static size_t bytes_of(const cellgate_tensor *tensor)
+{
+    size_t bytes = cellgate_dtype_size(tensor->dtype);
+
+    for (int32_t axis = 0; axis < tensor->rank; axis++)
+        bytes *= (size_t)tensor->shape[axis];
+    return bytes;
+}
+
+/* The first output is written over the first input. */
+static void compare_in_place(cellgate_session *session, rig_request *request)
+{
+    cellgate_session *fresh =
+        rig_session(runtime, session->model, "host", NULL);
+    void *apart = request->outputs[0].data;
+    float *wanted;
+    size_t count;
+
+    if (bytes_of(&request->outputs[0]) > bytes_of(&request->inputs[0].tensor))
+        apart = NULL;
+    rig_run(fresh, request, NULL);
+    wanted = rig_outputs(request, &count);
+    if (apart != NULL) {
+        request->outputs[0].data = request->inputs[0].tensor.data;
+        rig_run(session, request, NULL);
+        rig_expect(request, wanted, TOLERANCE);
+        request->outputs[0].data = apart;
+    }
+    free(wanted);
+    cellgate_session_destroy(fresh);
+}
+
+/* Such tensors again, in memory that differs from one request to the next. */
+static void compare_elsewhere(cellgate_session *session, rig_request *request,
+                              int kind, uint64_t *random)
+{
+    const cellgate_tensor *x = &request->inputs[0].tensor;
+    rig_request other;
+    float *unwanted;
+
+    rig_request_init(&other, session, session->model, x->shape[0], x->shape[1],
+                     VOCABULARY, random);
+    add_mask(&other, session->model, kind, random);
+    compare_fresh(session, &other);
+    compare_fresh(session, request);
+    unwanted = other.outputs[0].data;
+    other.outputs[0].data = NULL;
+    rig_run(session, &other, NULL);
+    other.outputs[0].data = unwanted;
+    compare_fresh(session, &other);
+    compare_in_place(session, request);
+    rig_request_refill(request, VOCABULARY, random);
+    compare_fresh(session, request);
+    rig_request_finish(&other);
 }
 
 static void compare(cellgate_session *session, cellgate_session *reference,
@@ -227,6 +289,7 @@ static void compare(cellgate_session *session, cellgate_session *reference,
     add_mask(&request, model, kind, random);
     compare_request(session, reference, &request);
     compare_refilled(session, &request, random);
+    compare_elsewhere(session, &request, kind, random);
     rig_request_finish(&request);
 }
 

@@ -125,6 +125,30 @@ static void the_gaps_decide(void **state)
     end(&with);
 }
 
+/* How one session's requests come says nothing about another's: its pins stay,
+   and so does what its windows expect. */
+static void the_gaps_are_of_a_session(void **state)
+{
+    cellgate_session *other;
+    uint64_t before, before_here;
+    set_up with;
+
+    (void)state;
+    begin(&with);
+    put(&with, "cpu", "t1", CG_BACK_TO_BACK, 1e-4);
+    put(&with, "cpu", "t1", CG_SPACED, 1e-2);
+    other = rig_session(with.runtime, with.model, NULL, NULL);
+    assert_string_equal(requests(&with, 1, 0), "cpu");
+    before = cg_route_generation(other);
+    before_here = cg_route_generation(with.session);
+    assert_non_null(requests(&with, CG_PACE_VOTES, 0.02));
+    assert_int_equal(cg_pace_regime(&with.session->pace), CG_SPACED);
+    assert_true(cg_route_generation(other) == before);
+    assert_true(cg_route_generation(with.session) > before_here);
+    cellgate_session_destroy(other);
+    end(&with);
+}
+
 /* Where nothing was measured spaced, what was measured otherwise counts. */
 static void nothing_spaced_is_measured(void **state)
 {
@@ -259,6 +283,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_gaps_decide),
+        cmocka_unit_test(the_gaps_are_of_a_session),
         cmocka_unit_test(nothing_spaced_is_measured),
         cmocka_unit_test(spaced_costs_of_another_model),
         cmocka_unit_test(the_other_regime_learns_nothing),
