@@ -38,6 +38,7 @@ struct dim3 {
 #define CUK_PARAMETER(type) const type
 #define CUK_DEVICE static inline
 #define CUK_LARGE_DEVICE static inline
+#define CUK_KEEP(x, y) ((void)(x), (void)(y))
 #define CUK_UNROLL
 #define CUK_SHARED(name) float *name = (float *)executor_shared()
 

@@ -189,11 +189,209 @@ static void test_counted_steps(void **state)
     CHECK_ALL(counted, by_counter);
 }
 
+/* ---- One block --------------------------------------------------------- */
+
+/* As many multiprocessors as the case is meant for: rows one by one, or four.
+ */
+static struct cuk_device device = {
+    .major = 9, .multiprocessors = 132, .shared = 232448, .cooperative = 1
+};
+
+static int in_one_block(const struct cuk_lstm *a)
+{
+    struct cuk_fit fit;
+
+    cuk_block_fit(&device, a, &fit);
+    assert_true(fit.fits);
+    return cuk_block(&device, a, NULL);
+}
+
+static void test_block(void **state)
+{
+    static const layer_case sizes[] = {
+        { .batch = 1, .steps = 11, .hidden = 20 }, /* beyond what is ahead */
+        { .batch = 6,
+          .steps = 9,
+          .hidden = 40,
+          .lengths = LAYER_RAGGED,
+          .initial = 3 },
+        { .batch = 3, .steps = 3, .hidden = 65, .type = CUK_F16 },
+        { .batch = 3, .steps = 3, .hidden = 96, .directions = 2 },
+        { .batch = 2, .steps = 3, .hidden = 97, .initial = 3 },
+        { .batch = 5, .steps = 3, .hidden = 128, .initial = 1 },
+    };
+
+    (void)state;
+    for (int many = 0; many < 2; many++) {
+        device.multiprocessors = many ? 132 : 1;
+        CHECK_ALL(options, in_one_block);
+        CHECK_ALL(sizes, in_one_block);
+    }
+    device.multiprocessors = 132;
+}
+
+static void test_block_fit(void **state)
+{
+    struct cuk_lstm a = { .batch = 1, .directions = 1, .hidden = 129 };
+    struct cuk_fit fit;
+
+    (void)state;
+    cuk_block_fit(&device, &a, &fit);
+    assert_false(fit.fits);
+    assert_non_null(strstr(fit.why, "129"));
+    a.hidden = a.output = 128;
+    cuk_block_fit(&device, &a, &fit);
+    assert_true(fit.fits);
+    assert_int_equal(fit.threads, 512);
+    /* Three fours of the depth by 512 lanes, and two times h. */
+    assert_int_equal(fit.shared, 3 * 4 * 4 * 4 * 512 + 2 * 128 * 4);
+    device.shared = 65536;
+    cuk_block_fit(&device, &a, &fit);
+    assert_false(fit.fits);
+    assert_non_null(strstr(fit.why, "65536"));
+    device.shared = 232448;
+    a.projection = &a;
+    cuk_block_fit(&device, &a, &fit);
+    assert_false(fit.fits);
+    assert_non_null(strstr(fit.why, "projection"));
+}
+
+/* ---- A grid ------------------------------------------------------------ */
+
+static int in_a_grid(const struct cuk_lstm *a)
+{
+    struct cuk_fit fit;
+
+    cuk_persistent_fit(&device, a, &fit);
+    assert_true(fit.fits);
+    executor_set_limit((unsigned)device.multiprocessors);
+    assert_true(fit.blocks <= device.multiprocessors);
+    return cuk_persistent(&device, a, NULL);
+}
+
+static void test_persistent(void **state)
+{
+    static const layer_case sizes[] = {
+        { .batch = 18,
+          .steps = 3,
+          .hidden = 12,
+          .lengths = LAYER_RAGGED,
+          .initial = 3 }, /* more rows than a chunk */
+        { .batch = 35,
+          .steps = 4,
+          .hidden = 9,
+          .lengths = LAYER_RAGGED,
+          .directions = 2,
+          .in_time = 1 },
+        { .batch = 1, .steps = 6, .hidden = 21, .initial = 3 },
+    };
+
+    (void)state;
+    device.multiprocessors = 6;
+    CHECK_ALL(options, in_a_grid);
+    CHECK_ALL(projections, in_a_grid);
+    CHECK_ALL(sizes, in_a_grid);
+    device.multiprocessors = 132;
+}
+
+/* Few multiprocessors, so that a block has many units and its registers do not
+   hold their weights: each kind of block, and both kinds of row. */
+static void test_persistent_blocks(void **state)
+{
+    static const struct {
+        int multiprocessors;
+        layer_case is;
+    } cases[] = {
+        { 2,
+          { .batch = 3,
+            .steps = 2,
+            .hidden = 8,
+            .initial = 3,
+            .projection = 2050 } },
+        { 1,
+          { .batch = 1,
+            .steps = 2,
+            .hidden = 8,
+            .initial = 3,
+            .projection = 1100 } },
+        { 1,
+          { .batch = 3,
+            .steps = 2,
+            .hidden = 8,
+            .initial = 3,
+            .projection = 1100,
+            .type = CUK_BF16 } },
+        { 1,
+          { .batch = 1,
+            .steps = 2,
+            .hidden = 11,
+            .initial = 3,
+            .projection = 1025 } },
+        { 1,
+          { .batch = 5,
+            .steps = 2,
+            .hidden = 11,
+            .initial = 3,
+            .projection = 1025 } },
+        { 1,
+          { .batch = 4,
+            .steps = 2,
+            .hidden = 12,
+            .initial = 3,
+            .projection = 1700,
+            .type = CUK_F16 } },
+        { 22, { .batch = 2, .steps = 2, .hidden = 260, .initial = 3 } },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        device.multiprocessors = cases[i].multiprocessors;
+        check("blocks", i, &cases[i].is, in_a_grid);
+    }
+    device.multiprocessors = 132;
+}
+
+static void test_persistent_fit(void **state)
+{
+    struct cuk_lstm a = {
+        .batch = 16, .directions = 1, .hidden = 1536, .output = 1536
+    };
+    struct cuk_fit fit;
+
+    (void)state;
+    cuk_persistent_fit(&device, &a, &fit);
+    assert_true(fit.fits);
+    assert_int_equal(fit.blocks, 128); /* of 12 units */
+    a.directions = 2;
+    cuk_persistent_fit(&device, &a, &fit);
+    assert_false(fit.fits);
+    assert_non_null(strstr(fit.why, "132"));
+    a.hidden = a.output = 512;
+    cuk_persistent_fit(&device, &a, &fit);
+    assert_true(fit.fits);
+    assert_int_equal(fit.blocks, 128); /* of 8, in two directions */
+    a.batch = 100000;
+    cuk_persistent_fit(&device, &a, &fit);
+    assert_false(fit.fits);
+    assert_non_null(strstr(fit.why, "batch 100000"));
+    a.batch = 1;
+    device.cooperative = 0;
+    cuk_persistent_fit(&device, &a, &fit);
+    assert_false(fit.fits);
+    assert_non_null(strstr(fit.why, "cooperative"));
+    device.cooperative = 1;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_step),
         cmocka_unit_test(test_counted_steps),
+        cmocka_unit_test(test_block),
+        cmocka_unit_test(test_block_fit),
+        cmocka_unit_test(test_persistent),
+        cmocka_unit_test(test_persistent_blocks),
+        cmocka_unit_test(test_persistent_fit),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,8 @@ CUK_DEVICE uint32_t cuk_load_acquire(const uint32_t *at)
     return value;
 }
 
+/* The compiler may not know what is in two registers. */
+#define CUK_KEEP(x, y) asm volatile("" : "+r"(x), "+r"(y))
 #define CUK_UNROLL _Pragma("unroll")
 /* In a loop that waits. */
 #define CUK_PAUSE() ((void)0)

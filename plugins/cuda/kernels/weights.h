@@ -28,6 +28,14 @@ CUK_DEVICE void add_to(float4 &to, const float4 &x)
     to.w += x.w;
 }
 
+CUK_DEVICE float4 shuffle_xor(const float4 &x, int lane)
+{
+    return four(__shfl_xor_sync(CUK_FULL_MASK, x.x, lane),
+                __shfl_xor_sync(CUK_FULL_MASK, x.y, lane),
+                __shfl_xor_sync(CUK_FULL_MASK, x.z, lane),
+                __shfl_xor_sync(CUK_FULL_MASK, x.w, lane));
+}
+
 /* to += factor * x */
 CUK_DEVICE void add_scaled(float4 &to, float factor, const float4 &x)
 {
@@ -46,21 +54,66 @@ template <int TYPE> CUK_DEVICE float weight(const void *from, size_t at)
                            : cuk_float_of_bits(bits << 16);
 }
 
-/* Number `at` of the groups of four weights, a unit's gates i, f, c, o. */
-template <int TYPE> CUK_DEVICE float4 gates(const void *from, size_t at)
+/* A unit's gates i, f, c, o at some place of the depth, as they are stored. */
+template <int TYPE> struct stored_as {
+    typedef uint2 four;
+};
+template <> struct stored_as<CUK_F32> {
+    typedef float4 four;
+};
+template <int TYPE> using stored = typename stored_as<TYPE>::four;
+
+/* Number `at` of them. */
+template <int TYPE>
+CUK_DEVICE stored<TYPE> stored_gates(const void *from, size_t at)
 {
-    if (TYPE == CUK_F32)
-        return __ldg((const float4 *)from + at);
-    const uint2 bits = __ldg((const uint2 *)from + at);
-    if (TYPE == CUK_F16)
+    return __ldg((const stored<TYPE> *)from + at);
+}
+
+template <int TYPE> CUK_DEVICE stored<TYPE> no_gates()
+{
+    if constexpr (TYPE == CUK_F32) {
+        return four(0, 0, 0, 0);
+    } else {
+        uint2 none;
+
+        none.x = none.y = 0;
+        return none;
+    }
+}
+
+template <int TYPE> CUK_DEVICE float4 decode(const stored<TYPE> &bits)
+{
+    if constexpr (TYPE == CUK_F32)
+        return bits;
+    else if constexpr (TYPE == CUK_F16)
         return four(cuk_float_of_half(bits.x & 0xffffu),
                     cuk_float_of_half(bits.x >> 16),
                     cuk_float_of_half(bits.y & 0xffffu),
                     cuk_float_of_half(bits.y >> 16));
-    return four(cuk_float_of_bits(bits.x << 16),
-                cuk_float_of_bits(bits.x & 0xffff0000u),
-                cuk_float_of_bits(bits.y << 16),
-                cuk_float_of_bits(bits.y & 0xffff0000u));
+    else
+        return four(cuk_float_of_bits(bits.x << 16),
+                    cuk_float_of_bits(bits.x & 0xffff0000u),
+                    cuk_float_of_bits(bits.y << 16),
+                    cuk_float_of_bits(bits.y & 0xffff0000u));
+}
+
+/* The same, but to the compiler of unknown value: so that numbers in 16 bits
+   are not decoded once for all steps, into twice the registers. */
+CUK_DEVICE float4 kept(const float4 &gates)
+{
+    return gates;
+}
+
+CUK_DEVICE uint2 kept(uint2 bits)
+{
+    CUK_KEEP(bits.x, bits.y);
+    return bits;
+}
+
+template <int TYPE> CUK_DEVICE float4 gates(const void *from, size_t at)
+{
+    return decode<TYPE>(stored_gates<TYPE>(from, at));
 }
 
 /* Where the gates of row k and a unit are in a packed recurrent kernel, in
