@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 import chart
 import contest
@@ -24,6 +25,8 @@ TITLES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO",
           "pytorch": "PyTorch", "keras": "Keras"}
 # Its threads wait for work awake for so long.
 SETTLE = {"onnxruntime": 50e-3}
+# Weights of a row whose peers are not in memory together: half a gigabyte.
+HEAVY = 1 << 27
 
 
 def read_options():
@@ -78,6 +81,7 @@ class Bench:
         self.folder = options.environment.resolve()
         self.onednn = self.build_onednn() if "onednn" in options.peers else []
         self.missing = {}  # peer -> why it is not there at all
+        self.interrupted = False
 
     def build_onednn(self):
         """(prefix, library) of each oneDNN that is there."""
@@ -211,38 +215,64 @@ class Table:
                 continue
             of.add_core(name, worker)
 
-    def run_row(self, row):
-        of = Contest(row, self.threads, self.bench.options.seed, self.ours,
-                     self.bench.options)
-        of.choose_variant()
+    def groups(self, row):
+        """Lists of peers that fit into memory at once; first comes None, our
+        own sides."""
+        several = 4 * row.hidden * (row.input + row.hidden) > HEAVY
+        members = [None, *self.peers]
+        return [[member] for member in members] if several else [members]
+
+    def add_own(self, row, of):
         if row.batch <= 16 and row.hidden >= 256:
             of.add_narrow()
         if self.cores:
             self.add_cores(row, of)
-        for peer in self.peers:
-            of.add_peer(peer)
-        result = of.run()
-        if self.cores:
-            of.name_core(self.cores[CORE][0])
+
+    def run_row(self, row):
+        of = Contest(row, self.threads, self.bench.options.seed, self.ours,
+                     self.bench.options)
+        of.choose_variant()
+        for group in self.groups(row):
+            for peer in group:
+                if peer is None:
+                    self.add_own(row, of)
+                else:
+                    of.add_peer(peer)
+            result = of.run()
+            if None in group and self.cores:
+                of.name_core(self.cores[CORE][0])
+            self.release(group)
         return result
+
+    def release(self, group):
+        """Their memory of a row."""
+        for peer in group:
+            workers = [worker for worker, _ in self.cores.values()] \
+                if peer is None else [peer.worker]
+            for worker in workers:
+                if worker.alive():
+                    worker.ask("release")
 
     def workers(self):
         return [self.ours] + [peer.worker for peer in self.peers] + \
             [worker for worker, _ in self.cores.values()]
 
-    def run(self):
+    def run(self, done):
+        """Calls done() after each row."""
         for row in self.bench.rows:
-            say(f"{self.threads} thread(s), row {row.number}")
+            begin = time.monotonic()
             try:
-                self.results.append(self.run_row(row))
+                result = self.run_row(row)
+                self.results.append(result)
+                say(f"{report.in_words(result)}; "
+                    f"{time.monotonic() - begin:.0f} s")
+                done()
             except Refused as error:
                 self.failed[row.number] = str(error)
                 say(f"row {row.number}: {error}")
                 if not self.ours.alive():
                     break
-            for worker in self.workers():
-                if worker.alive():
-                    worker.ask("release")
+                self.release([None, *self.peers])
 
     def close(self):
         for worker in self.workers():
@@ -251,22 +281,29 @@ class Table:
 
 def run(options, work):
     bench = Bench(options, work)
-    tables, wrong = [], 0
+    tables = []
+
+    def keep():
+        """What was measured so far: all rows take long."""
+        if options.csv:
+            report.write_csv(options.csv, [result for table in tables
+                                           for result in table.results])
     for threads in sorted({1, options.threads}):
-        table = Table(bench, threads)
+        tables.append(Table(bench, threads))
         try:
-            table.run()
+            tables[-1].run(keep)
+        except KeyboardInterrupt:
+            say("interrupted: what was measured follows")
+            bench.interrupted = True
+            break
         finally:
-            table.close()
-        tables.append(table)
-        wrong += len(table.failed) + sum(len(r.wrong) for r in table.results)
+            tables[-1].close()
     print("\n".join(page.whole(bench, tables)))
-    results = [result for table in tables for result in table.results]
-    if options.csv:
-        report.write_csv(options.csv, results)
-    if options.chart and results:
-        chart.draw(options.chart, [(t.threads, t.results) for t in tables])
-    return 1 if wrong else 0
+    if options.chart and any(table.results for table in tables):
+        chart.draw(options.chart, [(t.threads, t.results) for t in tables
+                                   if t.results])
+    return 1 if any(table.failed or any(r.wrong for r in table.results)
+                    for table in tables) else 0
 
 
 def main():

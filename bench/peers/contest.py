@@ -29,7 +29,7 @@ class Result:
     variant: str = ""
     core_variant: str = ""
     first: float = 0.0
-    times: ratios.Times = None
+    times: ratios.Times = dataclasses.field(default_factory=ratios.Times)
     peers: dict = dataclasses.field(default_factory=dict)
     refused: dict = dataclasses.field(default_factory=dict)
     wrong: list = dataclasses.field(default_factory=list)
@@ -64,15 +64,15 @@ class Contest:
         self.variants = self.by_class["f32"]
         self.first = {side.index: ours.output(side.index, f"ours{side.index}")
                       for side in self.variants}
-        self.sides = []
+        self.base, self.sides = [], []
 
     def choose_variant(self):
         """The faster of ours, as the scheduler would pick it."""
         side = turns.fastest(self.variants, 21, self.budget / 3)
         self.result.variant = side.name
         self.result.first = self.first[side.index]
-        self.sides = [turns.Side(OURS, self.ours, side.index),
-                      turns.Side(AGAIN, self.ours, side.index)]
+        self.base = [turns.Side(OURS, self.ours, side.index),
+                     turns.Side(AGAIN, self.ours, side.index)]
 
     def add_narrow(self):
         """Ours with narrower weights, beside float32."""
@@ -155,9 +155,15 @@ class Contest:
                                         difference)
 
     def run(self):
-        """Times all of them; the result."""
-        self.result.times = turns.take_turns(self.sides, 2, self.pairs,
-                                             self.budget)
+        """Times what was added since the last time; the result of all."""
+        taken = turns.take_turns(self.base + self.sides, len(self.base),
+                                 self.pairs, self.budget)
+        self.result.times.extend(taken.times)
+        for name, reason in taken.failed.items():
+            self.refuse(name, reason)
+            self.result.peers.pop(name, None)
+            self.result.narrow.pop(name, None)
+        self.sides = []
         return self.result
 
     def name_core(self, worker):

@@ -48,6 +48,8 @@ def surroundings(bench, tables):
         yield f"- {peer.name}: {peer.version}" + (
             f"; a Python call costs {peer.call * 1e6:.1f} us"
             if peer.call else "; called from C")
+    if bench.interrupted:
+        yield "- Interrupted: rows are missing"
     for peer, why in bench.missing.items():
         yield f"- {peer}: not measured: {why}"
 

@@ -33,6 +33,14 @@ class Times:
     def add(self, side, turn, seconds):
         self.of.setdefault(side, {})[turn] = seconds
 
+    def extend(self, other):
+        """Takes in the turns of `other`, after its own."""
+        first = 1 + max((turn for side in self.of.values() for turn in side),
+                        default=-1)
+        for side, times in other.of.items():
+            for turn, seconds in times.items():
+                self.add(side, first + turn, seconds)
+
     def turns(self, side):
         return len(self.of.get(side, ()))
 

@@ -7,6 +7,7 @@ import ratios
 import rows
 from contest import AGAIN, CORE, CORE_ONE, OURS
 
+KERAS = "Keras predict_step"
 COLUMNS = ["row", "threads", "peer", "version", "configuration",
            "cellgate_variant", "cellgate_seconds", "peer_seconds", "ratio",
            "ratio_of_bests", "aa_5", "aa_95", "turns", "limit_seconds",
@@ -171,6 +172,11 @@ def application(result, prefix):
                        f"{times.ratio_of_bests(name, CORE):.2f}",
                        times.turns(name)] for name in names])
     yield ""
+    if KERAS in names:
+        met = times.ratio(KERAS, CORE) >= rows.OVER_KERAS
+        yield f"{rows.OVER_KERAS:.0f} times {KERAS} is wanted: " \
+            f"{'met' if met else 'missed'}"
+        yield ""
 
 
 def csv_lines(results):
@@ -202,6 +208,15 @@ def csv_lines(results):
 def numbers(times, name):
     return [f"{times.median(name):.9g}", f"{times.ratio(name, OURS):.4f}",
             f"{times.ratio_of_bests(name, OURS):.4f}"]
+
+
+def in_words(result):
+    """A row in a line, to be seen while others run."""
+    peer, (low, high) = result.best_peer(), a_a(result)
+    against = f"{result.ratio(peer):.2f} against {peer}" if peer else "no peer"
+    return f"row {result.row.number}, {result.threads} thread(s): " \
+        f"{against}, A/A {low:.2f}-{high:.2f}, " \
+        f"{result.share():.0%} of the limit"
 
 
 def write_csv(path, results):

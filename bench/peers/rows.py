@@ -10,6 +10,7 @@ SMALL = {1, 2, 3, 4, 5, 8, 9, 11}
 MIDDLE = {10, 12, 13, 14, 15}
 ARITHMETIC = {16, 18}
 SHARE = 0.85
+OVER_KERAS = 5.0  # times its predict_step, of a model through the core
 
 
 def parse(text):

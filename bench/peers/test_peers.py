@@ -49,7 +49,8 @@ def result_of(number, threads=1, limit=1.0, **sides):
     for side, seconds in sides.items():
         for turn, value in enumerate(seconds):
             if value is not None:
-                times.add(side.replace("_", " "), turn, value)
+                name = CORE_ONE if side == "core_1" else side
+                times.add(name, turn, value)
     made = contest.Result(row(number), threads, limit, variant="t1",
                           times=times)
     for side in sides:
@@ -79,6 +80,16 @@ class Ratios(unittest.TestCase):
         self.assertEqual(times.median("theirs") / times.median("ours"), 1)
         self.assertEqual(times.ratio_of_bests("theirs", "ours"), 2)
 
+    def test_turns_of_several_rounds_stay_apart(self):
+        times, more = ratios.Times(), ratios.Times()
+        for turn in range(2):
+            times.add("ours", turn, 1)
+            more.add("ours", turn, 4)
+            more.add("theirs", turn, 8)
+        times.extend(more)
+        self.assertEqual(times.turns("ours"), 4)
+        self.assertEqual(times.ratio("theirs", "ours"), 2)
+
     def test_geometric_mean(self):
         self.assertAlmostEqual(ratios.geometric_mean([1, 4]), 2)
 
@@ -99,8 +110,9 @@ class Turns(unittest.TestCase):
         self.now += seconds
 
     def take(self, sides, always, wanted, budget):
-        return turns.take_turns(sides, always, wanted, budget,
-                                lambda: self.now, self.sleep)
+        self.round = turns.take_turns(sides, always, wanted, budget,
+                                      lambda: self.now, self.sleep)
+        return self.round.times
 
     def test_a_turn_has_runs_for_some_milliseconds(self):
         side = self.side("short", 1e-4)
@@ -130,6 +142,22 @@ class Turns(unittest.TestCase):
         sides = [self.side("ours", 3.0), self.side("again", 3.0)]
         self.assertEqual(self.take(sides, 2, 51, 0.5).turns("ours"),
                          turns.FEWEST_LONG)
+
+    def test_a_side_that_fails_is_out(self):
+        failing = self.side("failing", 1e-3)
+
+        def turn(index, warm, runs):
+            if "ours" in self.log[-2:] and len(self.log) > 8:
+                raise Refused("it died")
+            return 1e-3
+        failing.worker.turn = turn
+        sides = [self.side("ours", 1e-3), failing]
+        times = self.take(sides, 1, 9, 100)
+        self.assertEqual(list(times.of), ["ours"])
+        self.assertEqual(times.turns("ours"), 9)
+        self.assertEqual(self.round.failed, {"failing": "it died"})
+        with self.assertRaisesRegex(Refused, "it died"):
+            self.take(sides, 2, 9, 100)
 
     def test_fastest(self):
         sides = [self.side("slow", 2e-3), self.side("fast", 1e-3)]
@@ -209,6 +237,16 @@ class Contests(unittest.TestCase):
         of = self.contest()
         of.add_peer(self.peer(each=True))
         self.assertEqual(sorted(of.run().peers), ["Peer fast", "Peer plain"])
+
+    def test_peers_may_come_one_after_another(self):
+        of = self.contest()
+        of.add_peer(self.peer())
+        of.run()
+        of.add_peer(contest.Peer("Other", self.peer().worker, "1.0"))
+        result = of.run()
+        self.assertEqual(sorted(result.peers), ["Other", "Peer"])
+        self.assertEqual(result.times.turns(OURS), 10)
+        self.assertEqual(result.times.turns("Other"), 5)
 
     def test_a_wrong_result_is_not_timed(self):
         for answer in ("ok 0.5", "ok nan", "ok inf"):
@@ -307,6 +345,21 @@ class Reports(unittest.TestCase):
         self.assertEqual((fast["ratio"], fast["turns"], fast["aa_95"]),
                          ("3.0000", "3", "2.0000"))
         self.assertEqual(lines[-1][-1], "it has none")
+
+    def test_application(self):
+        times = {"Keras predict_step": [7, 7], "Keras predict": [70, 70]}
+        result = result_of(1, ours=[1, 1], again=[1, 1], core=[1.4, 1.4],
+                           **times)
+        lines = list(report.application(result, "Keras"))
+        self.assertIn("| Keras predict_step | 7000000 | **5.00** | 5.00 | 2 |",
+                      lines)
+        self.assertIn("5 times Keras predict_step is wanted: met", lines)
+        self.assertEqual(list(report.application(result, "oneDNN")), [])
+
+    def test_in_words(self):
+        self.assertEqual(report.in_words(self.results()[0]),
+                         "row 4, 1 thread(s): 3.00 against Fast, "
+                         "A/A 1.00-2.00, 50% of the limit")
 
     def test_chart(self):
         text = "\n".join(chart.script("x.svg", [(1, self.results())]))

@@ -6,10 +6,7 @@ import os
 import subprocess
 
 import turns
-
-
-class Refused(Exception):
-    """The side cannot do it; the text says why."""
+from turns import Refused
 
 
 class Worker:
@@ -34,6 +31,7 @@ class Worker:
         self.process = subprocess.Popen(
             self.command, env=self.environment, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=self.log, text=True,
+            start_new_session=True,  # an interrupt is the driver's alone
             preexec_fn=None if self.processor is None else self.keep)
 
     def ask(self, request):
