@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# CELLGATE_CLBLAST: the OpenCL peer in bench/. Nothing that is installed uses it.
+# CELLGATE_CLBLAST: products of the OpenCL plugin, which needs the header to build
+# and opens the library when it runs; and the OpenCL peer in bench/, which links
+# with it.
 AC_DEFUN([CELLGATE_CLBLAST], [
-  CELLGATE_WITH([clblast], [build the comparison with CLBlast in bench/], [
+  CELLGATE_WITH([clblast], [let the OpenCL plugin multiply by CLBlast too, and compare with it in bench/], [
     cellgate_saved_LIBS=$LIBS
     AC_CHECK_HEADER([clblast_c.h], [
       AC_CHECK_LIB([clblast], [CLBlastSgemm],

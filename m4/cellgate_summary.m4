@@ -16,6 +16,6 @@ AC_DEFUN([CELLGATE_SUMMARY], [
   CELLGATE_SUMMARY_LINE([OpenCL plugin         ], [opencl])
   CELLGATE_SUMMARY_LINE([unit tests (cmocka)   ], [cmocka])
   CELLGATE_SUMMARY_LINE([bench against oneDNN  ], [onednn])
-  CELLGATE_SUMMARY_LINE([bench against CLBlast ], [clblast])
+  CELLGATE_SUMMARY_LINE([OpenCL with CLBlast   ], [clblast])
   echo
 ])

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "plugins/opencl/clblast.h"
 #include "plugins/opencl/program.h"
 
 /* ---- Errors ------------------------------------------------------------ */
@@ -211,6 +212,28 @@ static void open_cache(cellgate_device *device,
     device->host->log(device->host->context, CELLGATE_LOG_INFO, text);
 }
 
+/* On a CPU its products were slower than ours at every shape: there it is for
+   those who ask for it. */
+static cellgate_status open_clblast(cellgate_device *device, const char *wanted,
+                                    cellgate_error *error)
+{
+    const bool is_cpu = (device->found->type & CL_DEVICE_TYPE_CPU) != 0;
+    cellgate_error why = CELLGATE_ERROR_INIT;
+    cellgate_status status;
+
+    if (strcmp(wanted, "no") == 0 || (strcmp(wanted, "auto") == 0 && is_cpu))
+        return CELLGATE_OK;
+    status = ocl_clblast_open(device, &why);
+    if (status == CELLGATE_OK)
+        return status;
+    if (strcmp(wanted, "yes") == 0) {
+        *error = why;
+        return status;
+    }
+    device->host->log(device->host->context, CELLGATE_LOG_INFO, why.text);
+    return CELLGATE_OK;
+}
+
 static cellgate_status create_context(cellgate_device *device,
                                       cellgate_error *error)
 {
@@ -263,6 +286,8 @@ cellgate_status ocl_device_open(cellgate_instance *instance, uint32_t index,
         error);
     if (status == CELLGATE_OK)
         status = create_context(made, error);
+    if (status == CELLGATE_OK)
+        status = open_clblast(made, setting(made, settings, "clblast"), error);
     if (status != CELLGATE_OK) {
         ocl_device_close(made);
         return status;
@@ -276,6 +301,7 @@ void ocl_device_close(cellgate_device *device)
 {
     if (!device)
         return;
+    ocl_clblast_close(device);
     ocl_programs_free(device);
     ocl_refusals_free(device);
     ocl_pinned_finish(device);

@@ -57,6 +57,9 @@ struct cellgate_device {
     struct ocl_pinned *pinned; /* host memory that the host holds */
     cl_command_queue pinned_queue;
 
+    bool has_clblast;
+    _Atomic uint32_t clblast_woken; /* how often it has compiled its kernels */
+
     _Atomic uint64_t memory_used;
     atomic_bool lost;
 };

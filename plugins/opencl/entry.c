@@ -16,6 +16,10 @@ static const cellgate_key keys[] = {
     { sizeof(cellgate_key), "threads", CELLGATE_KEY_INTEGER, "0", NULL, 0, 4096,
       "most of the host's cores that a CPU computes on; 0: all that are "
       "granted" },
+    { sizeof(cellgate_key), "clblast", CELLGATE_KEY_CHOICE, "auto",
+      "auto|yes|no", 0, 0,
+      "whether variants multiply by CLBlast; auto: where it is there, but not "
+      "on CPUs" },
     { sizeof(cellgate_key), "cache", CELLGATE_KEY_TEXT, "", NULL, 0, 0,
       "folder of compiled programs; none keeps none; empty is cellgate/opencl "
       "in the user's cache folder" },

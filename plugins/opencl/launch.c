@@ -3,9 +3,6 @@
 
 #include "plugins/opencl/plan.h"
 
-/* As rows.cl has them, for vectors. */
-#define PRODUCT_ROWS 32
-
 /* Kernels that a driver may gather into one piece of work: a watchdog looks at
    pieces, and an idle device waits for the first. */
 #define LAUNCHES_A_FLUSH 64
@@ -36,7 +33,8 @@ cellgate_status ocl_flush(struct cellgate_plan *plan, cellgate_error *error)
     return ocl_check_launched(plan, error);
 }
 
-static void keep_launched(struct cellgate_plan *plan, cl_event event)
+cellgate_status ocl_launched(struct cellgate_plan *plan, cl_event event,
+                             cellgate_error *error)
 {
     if (!plan->began)
         plan->began = plan->launched;
@@ -44,6 +42,8 @@ static void keep_launched(struct cellgate_plan *plan, cl_event event)
         (void)plan->device->cl->ReleaseEvent(plan->launched);
     plan->launched = event;
     plan->unflushed++;
+    return plan->unflushed < LAUNCHES_A_FLUSH ? CELLGATE_OK
+                                              : ocl_flush(plan, error);
 }
 
 cellgate_status ocl_launch(struct cellgate_plan *plan, cl_kernel kernel,
@@ -67,151 +67,7 @@ cellgate_status ocl_launch(struct cellgate_plan *plan, cl_kernel kernel,
     if (code != CL_SUCCESS)
         return ocl_device_fail(plan->device, error, code,
                                "clEnqueueNDRangeKernel", "running a segment");
-    keep_launched(plan, event);
-    return plan->unflushed < LAUNCHES_A_FLUSH ? CELLGATE_OK
-                                              : ocl_flush(plan, error);
-}
-
-#define LAUNCH(plan, kernel, arguments, global, local, error)                  \
-    ocl_launch(plan, kernel, arguments,                                        \
-               sizeof(arguments) / sizeof((arguments)[0]), global, local,      \
-               error)
-
-static size_t divide_up(int64_t count, int64_t by)
-{
-    return (size_t)((count + by - 1) / by);
-}
-
-static int64_t run_steps(const struct cellgate_plan *plan)
-{
-    return plan->rows_only ? 1 : plan->run->steps;
-}
-
-static const struct ocl_buffer no_buffer = { NULL, 0 };
-
-/* ---- Products ---------------------------------------------------------- */
-
-/* A matrix and what it makes of some steps of x. */
-struct product {
-    struct ocl_product_arguments arguments;
-    const struct ocl_rows *x;
-    const struct ocl_buffer *matrix, *bias, *y, *lengths;
-};
-
-static cellgate_status enqueue_product(struct cellgate_plan *plan,
-                                       const struct product *product,
-                                       cellgate_error *error)
-{
-    const cellgate_device *device = plan->device;
-    const struct ocl_product_arguments *a = &product->arguments;
-    const int64_t rows = (int64_t)(a->end - a->first) * a->batch;
-    const size_t side = device->side;
-    const struct ocl_argument arguments[] = {
-        OCL_VALUE(*a),
-        OCL_MEMORY(product->x->buffer),
-        OCL_MEMORY(product->x->ids),
-        OCL_MEMORY(*product->matrix),
-        OCL_MEMORY(*product->bias),
-        OCL_MEMORY(*product->y),
-        OCL_MEMORY(*product->lengths),
-    };
-    size_t global[3] = { (size_t)a->blocks, divide_up(rows, PRODUCT_ROWS),
-                         (size_t)a->directions };
-    const size_t local[3] = { side, side, 1 };
-
-    if (rows == 0)
-        return CELLGATE_OK;
-    if (device->vector == 1) {
-        global[0] = divide_up(a->blocks, (int64_t)side) * side;
-        global[1] = divide_up(rows, 4 * (int64_t)side) * side;
-    }
-    return LAUNCH(plan, plan->product, arguments, global, local, error);
-}
-
-/* Steps of one launch: what it gives a compute unit is bounded, as far as a
-   step is. */
-static int64_t dense_steps(const struct cellgate_plan *plan,
-                           const struct ocl_dense *dense)
-{
-    const double step = 2.0 * (double)plan->run->batch * (double)dense->input *
-                        (double)dense->units / plan->device->units;
-
-    return step < WORK_A_LAUNCH ? (int64_t)(WORK_A_LAUNCH / step) : 1;
-}
-
-cellgate_status ocl_enqueue_dense(struct cellgate_plan *plan, uint32_t index,
-                                  const struct ocl_rows *x,
-                                  const struct ocl_rows *y,
-                                  cellgate_error *error)
-{
-    const struct ocl_stage *stage = &plan->weights->stages[index];
-    const int64_t steps = stage->sequence ? run_steps(plan) : 1;
-    const int64_t most = dense_steps(plan, &stage->dense);
-    struct product product = {
-        .arguments = { .x = x->strides,
-                       .y = y->strides,
-                       .batch = (int)plan->run->batch,
-                       .depth = (int)stage->dense.input,
-                       .columns = (int)stage->width,
-                       .blocks = stage->dense.blocks,
-                       .directions = 1 },
-        .x = x,
-        .matrix = &stage->dense.kernel,
-        .bias = &stage->dense.bias,
-        .y = &y->buffer,
-        .lengths = &no_buffer,
-    };
-    cellgate_status status = CELLGATE_OK;
-    int64_t first = 0;
-
-    while (status == CELLGATE_OK && first < steps) {
-        const int64_t end = steps - first > most ? first + most : steps;
-
-        product.arguments.first = (int)first;
-        product.arguments.end = (int)end;
-        product.arguments.y.at = y->strides.at + first * y->strides.time;
-        status = enqueue_product(plan, &product, error);
-        first = end;
-        if (status == CELLGATE_OK && first < steps)
-            status = ocl_flush(plan, error);
-    }
-    return status;
-}
-
-static int is_reversed(const struct ocl_lstm *lstm, int direction)
-{
-    return direction == 1 || lstm->reverse;
-}
-
-/* The input products of steps [first, end) into plan->products. */
-static cellgate_status enqueue_products(struct cellgate_plan *plan,
-                                        const struct ocl_lstm *lstm,
-                                        const struct ocl_rows *x, int64_t first,
-                                        int64_t end, cellgate_error *error)
-{
-    const int64_t width = (int64_t)lstm->blocks * 4 * plan->device->vector;
-    const int64_t batch = plan->run->batch;
-    const struct product product = {
-        .arguments = { .x = x->strides,
-                       .y = { width, batch * width, 0 },
-                       .y_direction = batch * width * (end - first),
-                       .matrix_direction = lstm->input * width,
-                       .batch = (int)batch,
-                       .depth = (int)lstm->input,
-                       .columns = (int)width,
-                       .blocks = lstm->blocks,
-                       .first = (int)first,
-                       .end = (int)end,
-                       .reverse = { is_reversed(lstm, 0), 1 },
-                       .directions = lstm->directions },
-        .x = x,
-        .matrix = &lstm->kernel,
-        .bias = &lstm->bias,
-        .y = &plan->products,
-        .lengths = &plan->lengths,
-    };
-
-    return enqueue_product(plan, &product, error);
+    return ocl_launched(plan, event, error);
 }
 
 /* ---- An LSTM ----------------------------------------------------------- */
@@ -235,7 +91,7 @@ static void fill_arguments(const struct cellgate_plan *plan,
         .blocks = lstm->blocks,
         .output_blocks = lstm->output_blocks,
         .directions = lstm->directions,
-        .reverse = { is_reversed(lstm, 0), 1 },
+        .reverse = { ocl_reversed(lstm, 0), 1 },
         .peepholes = lstm->peepholes,
         .coupled = lstm->coupled,
         .clip = lstm->clip,
@@ -270,8 +126,9 @@ static cellgate_status enqueue_whole(struct cellgate_plan *plan, uint32_t index,
 {
     const struct ocl_lstm *lstm = &plan->weights->stages[index].lstm;
     const struct ocl_stage_plan *stage = &plan->stages[index];
+    const struct ocl_buffer none = { NULL, 0 };
     const struct ocl_buffer products =
-        plan->variant->way == OCL_FUSED ? no_buffer : plan->products;
+        plan->variant->way == OCL_FUSED ? none : plan->products;
     const size_t local_bytes =
         ocl_whole_memory(lstm, plan->device->vector, plan->variant);
     const struct ocl_argument arguments[] = {
@@ -292,12 +149,12 @@ static cellgate_status enqueue_whole(struct cellgate_plan *plan, uint32_t index,
         OCL_MEMORY(plan->order),
         { local_bytes, NULL },
     };
-    const size_t groups = divide_up(a->batch, plan->variant->rows);
+    const size_t groups = ocl_divide_up(a->batch, plan->variant->rows);
     const size_t global[3] = { groups * stage->items, (size_t)a->directions,
                                1 };
     const size_t local[3] = { stage->items, 1, 1 };
 
-    return LAUNCH(plan, stage->main, arguments, global, local, error);
+    return OCL_LAUNCH(plan, stage->main, arguments, global, local, error);
 }
 
 static cellgate_status enqueue_step(struct cellgate_plan *plan, uint32_t index,
@@ -333,20 +190,22 @@ static cellgate_status enqueue_step(struct cellgate_plan *plan, uint32_t index,
         OCL_MEMORY(y->buffer),
         OCL_MEMORY(plan->lengths),
     };
-    const size_t groups = divide_up(a->batch, plan->variant->rows);
-    const size_t global[3] = { divide_up(a->blocks, (int64_t)stage->items) *
+    const size_t groups = ocl_divide_up(a->batch, plan->variant->rows);
+    const size_t global[3] = { ocl_divide_up(a->blocks, (int64_t)stage->items) *
                                    stage->items,
                                slices, groups * (size_t)a->directions };
     const size_t local[3] = { stage->items, slices, 1 };
     const size_t lone[3] = { lone_items(plan), 1, 1 };
-    const size_t outputs[3] = { divide_up(a->output_blocks, (int64_t)lone[0]) *
-                                    lone[0],
-                                (size_t)a->batch, (size_t)a->directions };
+    const size_t outputs[3] = {
+        ocl_divide_up(a->output_blocks, (int64_t)lone[0]) * lone[0],
+        (size_t)a->batch, (size_t)a->directions
+    };
     cellgate_status status =
-        LAUNCH(plan, stage->main, arguments, global, local, error);
+        OCL_LAUNCH(plan, stage->main, arguments, global, local, error);
 
     if (status == CELLGATE_OK && lstm->projects)
-        status = LAUNCH(plan, stage->project, projecting, outputs, lone, error);
+        status =
+            OCL_LAUNCH(plan, stage->project, projecting, outputs, lone, error);
     return status;
 }
 
@@ -383,13 +242,13 @@ static cellgate_status enqueue_last(struct cellgate_plan *plan, uint32_t index,
         OCL_MEMORY(plan->lengths),
     };
     const size_t local[3] = { lone_items(plan), 1, 1 };
-    const size_t global[3] = { divide_up(a->output, (int64_t)local[0]) *
+    const size_t global[3] = { ocl_divide_up(a->output, (int64_t)local[0]) *
                                    local[0],
                                (size_t)a->batch, (size_t)a->directions };
 
     a->parity = (int)(plan->run->steps & 1);
-    return LAUNCH(plan, plan->stages[index].last, arguments, global, local,
-                  error);
+    return OCL_LAUNCH(plan, plan->stages[index].last, arguments, global, local,
+                      error);
 }
 
 int64_t ocl_final_h_at(const struct cellgate_plan *plan, uint32_t index)
@@ -467,7 +326,7 @@ cellgate_status ocl_enqueue_lstm(struct cellgate_plan *plan, uint32_t index,
         if (end > steps)
             end = steps;
         if (status == CELLGATE_OK && way != OCL_FUSED)
-            status = enqueue_products(plan, lstm, x, first, end, error);
+            status = ocl_enqueue_products(plan, lstm, x, first, end, error);
         a.first = (int)first;
         a.end = (int)end;
         a.initial = first > 0 ? 3 : given;
@@ -494,7 +353,7 @@ enqueue_activation(struct cellgate_plan *plan, const struct ocl_stage *stage,
                    const struct ocl_activation *how, const struct ocl_rows *x,
                    const struct ocl_rows *y, cellgate_error *error)
 {
-    const int64_t steps = stage->sequence ? run_steps(plan) : 1;
+    const int64_t steps = stage->sequence ? ocl_run_steps(plan) : 1;
     const struct ocl_rows_arguments a = { .x = x->strides,
                                           .y = y->strides,
                                           .batch = (int)plan->run->batch,
@@ -509,7 +368,7 @@ enqueue_activation(struct cellgate_plan *plan, const struct ocl_stage *stage,
     };
     const size_t items = plan->device->group < 64 ? plan->device->group : 64;
     const size_t global[3] = {
-        divide_up(stage->width, (int64_t)(plan->device->vector * items)) *
+        ocl_divide_up(stage->width, (int64_t)(plan->device->vector * items)) *
             items,
         (size_t)steps, (size_t)a.batch
     };
@@ -517,7 +376,7 @@ enqueue_activation(struct cellgate_plan *plan, const struct ocl_stage *stage,
 
     if (steps == 0)
         return CELLGATE_OK;
-    return LAUNCH(plan, plan->activate, arguments, global, local, error);
+    return OCL_LAUNCH(plan, plan->activate, arguments, global, local, error);
 }
 
 static cellgate_status enqueue_softmax(struct cellgate_plan *plan,
@@ -525,7 +384,7 @@ static cellgate_status enqueue_softmax(struct cellgate_plan *plan,
                                        const struct ocl_rows *y,
                                        cellgate_error *error)
 {
-    const int64_t steps = stage->sequence ? run_steps(plan) : 1;
+    const int64_t steps = stage->sequence ? ocl_run_steps(plan) : 1;
     const struct ocl_rows_arguments a = { .y = y->strides,
                                           .batch = (int)plan->run->batch,
                                           .steps = (int)steps,
@@ -541,7 +400,7 @@ static cellgate_status enqueue_softmax(struct cellgate_plan *plan,
 
     if (steps == 0)
         return CELLGATE_OK;
-    return LAUNCH(plan, plan->softmax, arguments, global, local, error);
+    return OCL_LAUNCH(plan, plan->softmax, arguments, global, local, error);
 }
 
 cellgate_status ocl_enqueue_copy(struct cellgate_plan *plan, uint32_t index,

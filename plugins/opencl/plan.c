@@ -108,6 +108,9 @@ static cellgate_status plan_kernels(struct cellgate_plan *plan,
         status =
             ocl_kernel_create(device, rows, "product", &plan->product, error);
     if (status == CELLGATE_OK)
+        status = ocl_kernel_create(device, rows, "rows_gather", &plan->gather,
+                                   error);
+    if (status == CELLGATE_OK)
         status = ocl_kernel_create(device, rows, "rows_activate",
                                    &plan->activate, error);
     if (status == CELLGATE_OK)
@@ -153,51 +156,106 @@ static int64_t steps_of_launch(const struct cellgate_plan *plan,
                                     : STEPS_A_LAUNCH;
 }
 
-/* A smaller chunk where the products of the wanted one do not fit. */
+/* What is made ahead of the kernels that need it, in floats. */
+struct ahead {
+    int64_t products, gathered;
+    bool least; /* less is not possible */
+};
+
+static int64_t most_of(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Steps of a layer that are computed ahead, so that what they take is about so
+   many bytes. */
+static void lstm_ahead(struct cellgate_plan *plan, uint32_t index,
+                       int64_t bytes, struct ahead *ahead)
+{
+    const struct ocl_lstm *lstm = &plan->weights->stages[index].lstm;
+    const int64_t most = plan->variant->way == OCL_STEP
+                             ? plan->steps
+                             : steps_of_launch(plan, lstm);
+    const int64_t step = products_of_step(plan, lstm);
+    const int64_t row = plan->variant->pack == OCL_PACK_CLBLAST
+                            ? plan->batch * (lstm->input + 1)
+                            : 0;
+    int64_t chunk = bytes / (int64_t)sizeof(float) / most_of(step, row);
+
+    if (plan->variant->way == OCL_FUSED) {
+        plan->stages[index].chunk = most;
+        return;
+    }
+    if (chunk > plan->steps)
+        chunk = plan->steps;
+    if (chunk > most)
+        chunk = most;
+    if (chunk < 1)
+        chunk = 1;
+    plan->stages[index].chunk = chunk;
+    ahead->least = ahead->least && chunk == 1;
+    ahead->products = most_of(ahead->products, chunk * step);
+    ahead->gathered = most_of(ahead->gathered, chunk * row);
+}
+
+/* Rows that a dense layer takes at once: at least those of a step, and those of
+   a sample. */
+static void dense_ahead(const struct cellgate_plan *plan, uint32_t index,
+                        int64_t bytes, struct ahead *ahead)
+{
+    const int64_t width = plan->weights->stages[index].dense.input + 1;
+    const int64_t least = most_of(plan->batch, plan->steps);
+    const int64_t all = plan->batch * most_of(plan->steps, 1);
+    int64_t rows = most_of(bytes / (int64_t)sizeof(float) / width, least);
+
+    if (plan->variant->pack != OCL_PACK_CLBLAST)
+        return;
+    if (rows > all)
+        rows = all;
+    ahead->least = ahead->least && rows == least;
+    ahead->gathered = most_of(ahead->gathered, rows * width);
+}
+
+static cellgate_status ahead_memory(struct cellgate_plan *plan,
+                                    const struct ahead *ahead,
+                                    cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+
+    if (ahead->products > 0)
+        status = ocl_buffer_create(plan->device, ahead->products, sizeof(float),
+                                   &plan->products, error);
+    if (status == CELLGATE_OK && ahead->gathered > 0)
+        status = ocl_buffer_create(plan->device, ahead->gathered, sizeof(float),
+                                   &plan->gathered, error);
+    if (status != CELLGATE_OK)
+        ocl_buffer_destroy(plan->device, &plan->products);
+    return status;
+}
+
+/* Less is made ahead where the wanted amount does not fit. */
 static cellgate_status products_memory(struct cellgate_plan *plan,
                                        cellgate_error *error)
 {
     const cellgate_weights *weights = plan->weights;
     int64_t bytes =
         plan->device->found->unified ? PRODUCTS_SHARED : PRODUCTS_CARD;
-    cellgate_status status = CELLGATE_OK;
+    cellgate_status status;
+    struct ahead ahead;
 
-    for (;; bytes /= 2) {
-        int64_t most = 0, longest = 1;
+    do {
         uint32_t i;
 
-        for (i = 0; i < weights->stage_count; i++) {
-            struct ocl_stage_plan *stage = &plan->stages[i];
-            int64_t step, most_steps;
-
-            if (weights->stages[i].kind != OCL_STAGE_LSTM)
-                continue;
-            most_steps = plan->variant->way == OCL_STEP
-                             ? plan->steps
-                             : steps_of_launch(plan, &weights->stages[i].lstm);
-            stage->chunk = most_steps;
-            if (plan->variant->way == OCL_FUSED)
-                continue;
-            step = products_of_step(plan, &weights->stages[i].lstm);
-            stage->chunk = bytes / (int64_t)sizeof(float) / step;
-            if (stage->chunk > plan->steps)
-                stage->chunk = plan->steps;
-            if (stage->chunk > most_steps)
-                stage->chunk = most_steps;
-            if (stage->chunk < 1)
-                stage->chunk = 1;
-            if (stage->chunk > longest)
-                longest = stage->chunk;
-            if (most < stage->chunk * step)
-                most = stage->chunk * step;
-        }
-        if (most == 0)
-            return CELLGATE_OK;
-        status = ocl_buffer_create(plan->device, most, sizeof(float),
-                                   &plan->products, error);
-        if (status != CELLGATE_DEVICE_MEMORY || longest == 1)
-            return status;
-    }
+        ahead = (struct ahead){ .least = true };
+        for (i = 0; i < weights->stage_count; i++)
+            if (weights->stages[i].kind == OCL_STAGE_LSTM)
+                lstm_ahead(plan, i, bytes, &ahead);
+            else if (weights->stages[i].kind == OCL_STAGE_DENSE)
+                dense_ahead(plan, i, bytes, &ahead);
+        status = ahead_memory(plan, &ahead, error);
+        bytes /= 2;
+    } while (status == CELLGATE_DEVICE_MEMORY && !ahead.least);
+    return status;
 }
 
 static cellgate_status state_memory(struct cellgate_plan *plan, uint32_t index,
@@ -366,6 +424,7 @@ void ocl_plan_destroy(cellgate_plan *plan)
         return;
     cl = plan->device->cl;
     free_kernel(cl, plan->product);
+    free_kernel(cl, plan->gather);
     free_kernel(cl, plan->activate);
     free_kernel(cl, plan->softmax);
     for (i = 0; i < plan->weights->stage_count; i++) {
@@ -384,6 +443,7 @@ void ocl_plan_destroy(cellgate_plan *plan)
     ocl_buffer_destroy(plan->device, &plan->y);
     ocl_buffer_destroy(plan->device, &plan->last);
     ocl_buffer_destroy(plan->device, &plan->products);
+    ocl_buffer_destroy(plan->device, &plan->gathered);
     ocl_buffer_destroy(plan->device, &plan->between[0]);
     ocl_buffer_destroy(plan->device, &plan->between[1]);
     if (plan->queue)

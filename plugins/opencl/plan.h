@@ -46,9 +46,10 @@ struct cellgate_plan {
     const struct ocl_variant *variant;
     int64_t batch, steps; /* capacity */
     cl_command_queue queue;
-    cl_kernel product, activate, softmax;
+    cl_kernel product, gather, activate, softmax;
     struct ocl_stage_plan *stages; /* [stage_count] */
-    struct ocl_buffer x, lengths, order, y, last, products, between[2];
+    struct ocl_buffer x, lengths, order, y, last, products, gathered;
+    struct ocl_buffer between[2];
     int32_t *host_lengths, *host_order; /* [batch] */
     /* What the device has as lengths: full ones of so many rows and steps, or
        others where the batch is 0. */
@@ -99,11 +100,37 @@ struct ocl_argument {
             (buffer).memory ? (const void *)&(buffer).memory : NULL            \
     }
 
+/* Remembers the event of a kernel that was enqueued, and flushes from time to
+   time. */
+cellgate_status ocl_launched(struct cellgate_plan *plan, cl_event event,
+                             cellgate_error *error);
+
 /* Sets the arguments and enqueues the kernel. */
 cellgate_status ocl_launch(struct cellgate_plan *plan, cl_kernel kernel,
                            const struct ocl_argument *arguments,
                            uint32_t argument_count, const size_t *global,
                            const size_t *local, cellgate_error *error);
+
+#define OCL_LAUNCH(plan, kernel, arguments, global, local, error)              \
+    ocl_launch(plan, kernel, arguments,                                        \
+               sizeof(arguments) / sizeof((arguments)[0]), global, local,      \
+               error)
+
+static inline size_t ocl_divide_up(int64_t count, int64_t by)
+{
+    return (size_t)((count + by - 1) / by);
+}
+
+/* Steps of a stage's rows where they are a sequence. */
+static inline int64_t ocl_run_steps(const struct cellgate_plan *plan)
+{
+    return plan->rows_only ? 1 : plan->run->steps;
+}
+
+static inline int ocl_reversed(const struct ocl_lstm *lstm, int direction)
+{
+    return direction == 1 || lstm->reverse;
+}
 
 /*
  * Lets the device begin with what is enqueued so far, and looks at the latest
@@ -113,6 +140,12 @@ cellgate_status ocl_flush(struct cellgate_plan *plan, cellgate_error *error);
 /* A driver may accept a kernel, and end it later. */
 cellgate_status ocl_check_launched(struct cellgate_plan *plan,
                                    cellgate_error *error);
+
+/* Enqueues the input products of steps [first, end) into plan->products. */
+cellgate_status ocl_enqueue_products(struct cellgate_plan *plan,
+                                     const struct ocl_lstm *lstm,
+                                     const struct ocl_rows *x, int64_t first,
+                                     int64_t end, cellgate_error *error);
 
 /* Enqueues one stage: from the rows x to the rows y, and, for an LSTM with a
    sequence, to `last` too where it is wanted. */

@@ -196,6 +196,28 @@ kernel void product(const struct ocl_product_arguments a,
 }
 #endif
 
+/*
+ * Rows of x as a product of a library takes them, with a 1 after each, which
+ * meets the bias: item (feature, step, sample) of one direction, reverse[0].
+ */
+kernel void rows_gather(const struct ocl_product_arguments a,
+                        global const float *x, global const int *ids,
+                        global float *y, global const int *lengths)
+{
+    const int k = get_global_id(0), b = get_global_id(2);
+    const int step = a.first + (int)get_global_id(1);
+    const int length = lengths ? lengths[b] : a.end;
+    const int t = a.reverse[0] ? length - 1 - step : step;
+    float value = 0.0f;
+
+    if (k > a.depth)
+        return;
+    if (k < a.depth && step < length)
+        value = product_input(&a, x, ids, b, t)[k];
+    y[(size_t)b * a.y.batch + (size_t)(step - a.first) * a.y.time + k] =
+        k == a.depth ? 1.0f : value;
+}
+
 /* y = activation(x), or x gathered by ids: item (feature, step, sample). */
 kernel void rows_activate(const struct ocl_rows_arguments a,
                           global const float *x, global const int *ids,

@@ -61,7 +61,13 @@ struct ocl_outline {
 };
 
 /* How matrices are kept. */
-enum ocl_pack { OCL_PACK_FLOAT, OCL_PACK_HALF, OCL_PACKS };
+enum ocl_pack {
+    OCL_PACK_FLOAT,
+    OCL_PACK_HALF,
+    OCL_PACK_CLBLAST, /* floats; row-major with the bias last, where CLBlast
+                         multiplies */
+    OCL_PACKS
+};
 
 struct cellgate_weights {
     cellgate_device *device;

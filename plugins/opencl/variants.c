@@ -24,6 +24,11 @@ static const struct ocl_variant variants[] = {
     { "step-f16", OCL_STEP, 1, OCL_PACK_HALF },
     { "step4-f16", OCL_STEP, 4, OCL_PACK_HALF },
     { "rows-f16", OCL_ROWS, 1, OCL_PACK_HALF },
+    { "whole-clblast", OCL_WHOLE, 1, OCL_PACK_CLBLAST },
+    { "whole4-clblast", OCL_WHOLE, 4, OCL_PACK_CLBLAST },
+    { "step-clblast", OCL_STEP, 1, OCL_PACK_CLBLAST },
+    { "step4-clblast", OCL_STEP, 4, OCL_PACK_CLBLAST },
+    { "rows-clblast", OCL_ROWS, 1, OCL_PACK_CLBLAST },
 };
 
 const struct ocl_variant *ocl_variant_at(uint64_t id)
@@ -163,6 +168,12 @@ static cellgate_status check_offer(const cellgate_device *device,
         return cellgate_refuse(
             error, CELLGATE_REASON_CHAIN, "variant %s is for chains %s an LSTM",
             variant->name, outline->has_lstm ? "without" : "with");
+    if (variant->pack == OCL_PACK_CLBLAST && !device->has_clblast)
+        return cellgate_refuse(
+            error, CELLGATE_REASON_SETTING,
+            "variant %s needs CLBlast, which is not there or "
+            "not asked for (clblast = yes)",
+            variant->name);
     if (variant->pack != OCL_PACK_FLOAT && !outline->has_matrix)
         return cellgate_refuse(error, CELLGATE_REASON_CHAIN,
                                "variant %s is for chains with a matrix",

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "plugins/opencl/clblast.h"
 #include "plugins/opencl/half.h"
 #include "plugins/opencl/plan.h"
 #include "plugins/opencl/program.h"
@@ -31,12 +32,12 @@ static float *pack_at(const struct pack *pack, int64_t row, int64_t block)
 }
 
 /* [depth][4 hidden], gate after gate, into blocks of V units by four gates. */
-static void pack_gates(const struct pack *pack, const float *from,
+static void pack_gates(const struct pack *pack, const float *from, int64_t rows,
                        int64_t hidden, uint32_t vector)
 {
     int64_t row, unit, gate;
 
-    for (row = 0; row < pack->depth; row++)
+    for (row = 0; row < rows; row++)
         for (gate = 0; gate < 4; gate++)
             for (unit = 0; unit < hidden; unit++)
                 pack_at(pack, row,
@@ -44,13 +45,23 @@ static void pack_gates(const struct pack *pack, const float *from,
                     from[(row * 4 + gate) * hidden + unit];
 }
 
+/* What follows the last row of a matrix that CLBlast takes. */
+static struct pack bias_row(const struct pack *matrix)
+{
+    struct pack row = *matrix;
+
+    row.depth = 1;
+    row.to = matrix->to + matrix->blocks * matrix->width * (matrix->depth - 1);
+    return row;
+}
+
 /* [depth][columns] into blocks of so many columns. */
 static void pack_columns(const struct pack *pack, const float *from,
-                         int64_t columns)
+                         int64_t rows, int64_t columns)
 {
     int64_t row, column;
 
-    for (row = 0; row < pack->depth; row++)
+    for (row = 0; row < rows; row++)
         for (column = 0; column < columns; column++)
             pack_at(pack, row, column / pack->width)[column % pack->width] =
                 from[row * columns + column];
@@ -187,11 +198,15 @@ upload_matrix(struct upload *upload, const struct ocl_lstm *lstm,
               struct ocl_buffer *buffer, cellgate_error *error)
 {
     const uint32_t vector = upload->device->vector;
+    const bool by_clblast = upload->pack == OCL_PACK_CLBLAST;
     struct pack pack = { NULL, lstm->blocks, 4 * vector, 1, vector == 1 };
     cellgate_status status;
     int d;
 
-    if (which == KERNEL)
+    if (which == KERNEL && by_clblast) {
+        pack.depth = lstm->input + 1;
+        pack.by_row = true;
+    } else if (which == KERNEL)
         pack.depth = lstm->input;
     else if (which == RECURRENT)
         pack.depth = lstm->output;
@@ -205,13 +220,19 @@ upload_matrix(struct upload *upload, const struct ocl_lstm *lstm,
 
         pack.to = upload->host + d * pack_size(&pack);
         if (which == PROJECTION)
-            pack_columns(&pack, w->projection, lstm->output);
-        else if (which == BIAS && w->bias && from->has_bias)
-            pack_gates(&pack, w->bias, lstm->hidden, vector);
+            pack_columns(&pack, w->projection, lstm->hidden, lstm->output);
+        else if (which == BIAS && from->has_bias)
+            pack_gates(&pack, w->bias, 1, lstm->hidden, vector);
         else if (which == KERNEL)
-            pack_gates(&pack, w->kernel, lstm->hidden, vector);
+            pack_gates(&pack, w->kernel, lstm->input, lstm->hidden, vector);
         else if (which == RECURRENT)
-            pack_gates(&pack, w->recurrent_kernel, lstm->hidden, vector);
+            pack_gates(&pack, w->recurrent_kernel, lstm->output, lstm->hidden,
+                       vector);
+        if (which == KERNEL && by_clblast && from->has_bias) {
+            const struct pack last = bias_row(&pack);
+
+            pack_gates(&last, w->bias, 1, lstm->hidden, vector);
+        }
     }
     return status == CELLGATE_OK ? upload_end(upload, buffer, error) : status;
 }
@@ -267,8 +288,10 @@ static cellgate_status upload_dense(struct upload *upload, uint32_t op,
                                     cellgate_error *error)
 {
     const uint32_t width = 4 * upload->device->vector;
+    const bool by_clblast = upload->pack == OCL_PACK_CLBLAST;
     struct pack pack = { NULL, (from->units + width - 1) / width, width,
-                         from->input_size, upload->device->vector == 1 };
+                         from->input_size + by_clblast,
+                         upload->device->vector == 1 || by_clblast };
     cellgate_status status;
 
     if (!from->kernel)
@@ -283,7 +306,12 @@ static cellgate_status upload_dense(struct upload *upload, uint32_t op,
     if (status != CELLGATE_OK)
         return status;
     pack.to = upload->host;
-    pack_columns(&pack, from->kernel, from->units);
+    pack_columns(&pack, from->kernel, from->input_size, from->units);
+    if (by_clblast && from->has_bias) {
+        const struct pack last = bias_row(&pack);
+
+        pack_columns(&last, from->bias, 1, from->units);
+    }
     status = upload_end(upload, &dense->kernel, error);
     if (status == CELLGATE_OK)
         status = upload_begin(upload, pack.blocks * width, false, &dense->bias,
@@ -477,7 +505,7 @@ static cellgate_status warm_up(cellgate_device *device,
 {
     const struct ocl_outline *outline = &weights->outline;
     cellgate_error first = CELLGATE_ERROR_INIT;
-    uint32_t i, started = 0;
+    uint32_t i, tried = 0, started = 0;
     uint64_t id;
 
     for (i = 0; ocl_variant_offered(device, outline, 0, i, &id); i++) {
@@ -486,9 +514,13 @@ static cellgate_status warm_up(cellgate_device *device,
 
         if (ocl_variant_at(id)->pack != weights->pack)
             continue;
+        tried++;
         status = ocl_variant_check(device, outline, id, 0, &why);
         if (status == CELLGATE_OK) {
-            status = ocl_plan_warm(device, weights, id, &why);
+            if (weights->pack == OCL_PACK_CLBLAST)
+                status = ocl_clblast_wake(device, &why);
+            if (status == CELLGATE_OK)
+                status = ocl_plan_warm(device, weights, id, &why);
             if (concerns_all(status)) {
                 *error = why;
                 return status;
@@ -502,6 +534,10 @@ static cellgate_status warm_up(cellgate_device *device,
     }
     if (started > 0)
         return CELLGATE_OK;
+    if (tried == 0)
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "no variant of this segment is of pack %u",
+                             (unsigned)weights->pack);
     *error = first;
     return (cellgate_status)first.status;
 }

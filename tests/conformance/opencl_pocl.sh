@@ -1,10 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The conformance suite on PoCL, a CPU as an OpenCL device: all of it with the
-# kernels for CPUs, and with those for GPUs the groups in which they differ.
+# kernels for CPUs, and with those for GPUs the groups in which they differ; with
+# CLBlast, where the build knows it.
 . "${srcdir:-.}/tests/conformance/opencl_device.sh"
 only /etc/OpenCL/vendors/pocl.icd PoCL
-conform || exit
+clblast=no
+grep -q '^#define HAVE_CLBLAST 1' config.h && clblast=yes
+conform --set clblast=$clblast || exit
 if [ -n "${CONFORM_MODE-}" ]; then
   conform --set kernels=lanes --set work_group=64
   exit
@@ -12,3 +15,5 @@ fi
 for group in lengths layouts outputs nonfinite ops chains plans resident; do
   conform --set kernels=lanes --set work_group=64 --filter $group || exit
 done
+[ $clblast = no ] || conform --set kernels=lanes --set work_group=64 \
+  --set clblast=yes --filter chains

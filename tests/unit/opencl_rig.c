@@ -13,7 +13,7 @@
 /* ---- The host ---------------------------------------------------------- */
 
 char cache[400];
-const char *kernels = "auto", *threads = "0";
+const char *kernels = "auto", *threads = "0", *clblast = "auto";
 uint32_t budget = 2;
 
 static void host_log(void *context, int32_t level, const char *text)
@@ -48,6 +48,7 @@ host_setting(void *context, const cellgate_settings *settings, const char *key)
            : strcmp(key, "cache_size") == 0 ? "67108864"
            : strcmp(key, "kernels") == 0    ? kernels
            : strcmp(key, "threads") == 0    ? threads
+           : strcmp(key, "clblast") == 0    ? clblast
                                             : "0";
 }
 

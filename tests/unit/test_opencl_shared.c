@@ -83,7 +83,7 @@ static void test_nothing_is_copied(void **state)
     assert_true(instance->found.devices[0].unified);
     block = table->host_allocate(device, (size_t)6000 * sizeof *block);
     assert_non_null(block);
-    for (uint32_t pack = 0; pack < OCL_PACKS; pack++) {
+    for (uint32_t pack = 0; pack <= OCL_PACK_HALF; pack++) {
         cellgate_weights *weights = prepare_pack(device, pack);
 
         for (uint64_t id = 0; next_variant(weights, &id); id++) {
