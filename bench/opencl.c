@@ -15,7 +15,7 @@
 #include "bench/measure.h"
 
 #define MOST_DIFFERENCE 1e-3 /* of outputs, relative; more stops the run */
-#define VARIANTS_MAX 16
+#define VARIANTS_MAX 32
 
 struct options {
     const char *opencl, *openmp, *rows;
@@ -64,7 +64,7 @@ static void subject_close(struct subject *subject)
     plugin_file_close(&subject->plugin);
 }
 
-/* The fastest of a plugin's variants for a row. */
+/* The fastest of a plugin's float32 variants for a row: the peer is that. */
 static int choose(struct bench_side *best, const struct bench_data *data,
                   struct subject *subject)
 {
@@ -80,6 +80,10 @@ static int choose(struct bench_side *best, const struct bench_data *data,
         if (bench_cellgate(&side, data, &subject->plugin, subject->device, i,
                            why, sizeof why) != 0)
             break;
+        if (side.numeric != CELLGATE_NUMERIC_F32) {
+            side.destroy(side.state);
+            continue;
+        }
         bench_measure(&times, one, 1, 11, 0.5);
         if (bench_best(&times, 0) < least) {
             if (isfinite(least))
