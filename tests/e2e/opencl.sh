@@ -52,6 +52,22 @@ else
   pass
 fi
 
+# Half precision where it is named, or allowed; a CPU computes on one core where
+# no more is granted.
+expect 0 cellgate run $model.keras --config "$ini" --input $model.npz:in0 \
+  --device card --variant fused-f16 --json
+json device card
+json variant fused-f16
+json numeric f16
+expect 0 cellgate plan $model.keras --config "$ini" --batch 64 --steps 20
+says stdout "its results are f16, which [scheduler] precision = mixed allows"
+if [ "$(nproc)" -ge 2 ]; then
+  sed 's/^\[device card\]$/[scheduler]\nthreads = 1\n&/' "$ini" >"$work/one.ini"
+  expect 0 cellgate run $model.keras --config "$work/one.ini" \
+    --input $model.npz:in0 --device card --compare $model.npz:out0 --json
+  json variant fused-t1
+fi
+
 # Both are measured, and the map has a place for each shape.
 expect 0 cellgate calibrate $model.keras --config "$ini" --seconds 6 \
   --batch 1-64 --steps 20-20

@@ -456,24 +456,49 @@ static int open_files(void)
     return count;
 }
 
+/* The next variant after *id that runs the layer with weights of its pack. */
+static void turn(cellgate_weights *const *weights, uint64_t *id)
+{
+    uint64_t same;
+
+    do {
+        *id = ocl_variant_at(*id + 1) ? *id + 1 : 0;
+        same = *id;
+    } while (!weights[ocl_variant_at(*id)->pack] ||
+             !next_variant(weights[ocl_variant_at(*id)->pack], &same) ||
+             same != *id);
+}
+
+/* Of every variant. */
 static void test_a_thousand_plans(void **state)
 {
-    cellgate_device *device = open_device();
-    cellgate_weights *weights = prepare(device);
-    const uint64_t before = table->memory_used(device);
+    cellgate_weights *weights[OCL_PACKS] = { NULL };
+    cellgate_device *device;
+    uint64_t before, id = 0;
     long kilobytes = 0;
     int files = 0, i;
 
     (void)state;
+#ifdef HAVE_CLBLAST
+    clblast = "yes";
+#endif
+    device = open_device();
+    clblast = "auto";
+    for (i = 0; i < OCL_PACKS; i++)
+        if (i != OCL_PACK_CLBLAST || device->has_clblast)
+            weights[i] = prepare_pack(device, (uint32_t)i);
+    before = table->memory_used(device);
     for (i = 0; i < 1100; i++) {
         cellgate_plan *plan = NULL;
 
+        turn(weights, &id);
         if (i == 100) { /* by now everything lazy is there */
             kilobytes = resident_kilobytes();
             files = open_files();
         }
-        assert_int_equal(table->plan_create(device, weights, (uint64_t)(i % 6),
-                                            &shape, &plan, &error),
+        assert_int_equal(table->plan_create(device,
+                                            weights[ocl_variant_at(id)->pack],
+                                            id, &shape, &plan, &error),
                          CELLGATE_OK);
         assert_int_equal(run(plan, y), CELLGATE_OK);
         table->plan_destroy(plan);
@@ -482,7 +507,9 @@ static void test_a_thousand_plans(void **state)
     assert_int_equal(open_files(), files);
     if (resident_kilobytes() > kilobytes + 2048)
         fail_msg("%ld KiB became %ld", kilobytes, resident_kilobytes());
-    table->weights_free(weights);
+    for (i = 0; i < OCL_PACKS; i++)
+        table->weights_free(weights[i]);
+    assert_int_equal(table->memory_used(device), 0);
     table->device_close(device);
 }
 
