@@ -25,8 +25,9 @@ TITLES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO",
           "pytorch": "PyTorch", "keras": "Keras"}
 # Its threads wait for work awake for so long.
 SETTLE = {"onnxruntime": 50e-3}
-# Weights of a row whose peers are not in memory together: half a gigabyte.
-HEAVY = 1 << 27
+# Weights of a row above which its peers are not in memory together: those of
+# row 18, half a gigabyte, would be there some twenty times.
+HEAVY = 1 << 26
 
 
 def read_options():
@@ -79,8 +80,8 @@ class Bench:
         (work / "rows").write_text(text)
         self.rows = rows.select(rows.parse(text), options.rows, options.full)
         self.folder = options.environment.resolve()
-        self.onednn = self.build_onednn() if "onednn" in options.peers else []
         self.missing = {}  # peer -> why it is not there at all
+        self.onednn = self.build_onednn() if "onednn" in options.peers else []
         self.interrupted = False
 
     def build_onednn(self):
@@ -92,6 +93,8 @@ class Bench:
                                                self.work)
             if library is not None:
                 found.append((prefix, library))
+            else:
+                self.missing[f"oneDNN of {prefix}"] = "there is none"
         return found
 
     def serve(self, name, side, threads, *arguments, variables=None,
@@ -179,7 +182,10 @@ class Table:
         self.peers = bench.peers(threads)
         self.cores = {}
         self.keras = next((p for p in self.peers if p.name == "Keras"), None)
-        if bench.options.calibrate > 0 and self.keras:
+        if bench.options.calibrate > 0 and not self.keras:
+            bench.missing["Cellgate through the core"] = \
+                "its models are saved by Keras"
+        elif bench.options.calibrate > 0:
             self.cores[CORE] = (bench.core(threads), threads)
             if threads > 1:
                 self.cores[CORE_ONE] = (bench.core(1), 1)
