@@ -180,6 +180,8 @@ static void lstm_ahead(struct cellgate_plan *plan, uint32_t index,
     const int64_t row = plan->variant->pack == OCL_PACK_CLBLAST
                             ? plan->batch * (lstm->input + 1)
                             : 0;
+    const double work = 2.0 * (double)step * (double)lstm->input;
+    const double launch = WORK_A_LAUNCH * plan->device->units / work;
     int64_t chunk = bytes / (int64_t)sizeof(float) / most_of(step, row);
 
     if (plan->variant->way == OCL_FUSED) {
@@ -188,6 +190,8 @@ static void lstm_ahead(struct cellgate_plan *plan, uint32_t index,
     }
     if (chunk > plan->steps)
         chunk = plan->steps;
+    if ((double)chunk > launch)
+        chunk = (int64_t)launch;
     if (chunk > most)
         chunk = most;
     if (chunk < 1)

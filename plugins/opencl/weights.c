@@ -487,11 +487,13 @@ static cellgate_status fill(struct upload *upload,
     return status;
 }
 
-/* What is wrong with more than one variant, or will not be so later. */
-static bool concerns_all(cellgate_status status)
+/* What is wrong with more than one variant, or will not be so later. A kernel
+   that needs more registers than there are is CL_OUT_OF_RESOURCES too. */
+static bool concerns_all(cellgate_status status, const cellgate_error *why)
 {
-    return status == CELLGATE_DEVICE_LOST || status == CELLGATE_DEVICE_MEMORY ||
-           status == CELLGATE_NO_MEMORY;
+    return status == CELLGATE_DEVICE_LOST || status == CELLGATE_NO_MEMORY ||
+           (status == CELLGATE_DEVICE_MEMORY &&
+            why->vendor_code != CL_OUT_OF_RESOURCES);
 }
 
 /*
@@ -521,7 +523,7 @@ static cellgate_status warm_up(cellgate_device *device,
                 status = ocl_clblast_wake(device, &why);
             if (status == CELLGATE_OK)
                 status = ocl_plan_warm(device, weights, id, &why);
-            if (concerns_all(status)) {
+            if (concerns_all(status, &why)) {
                 *error = why;
                 return status;
             }

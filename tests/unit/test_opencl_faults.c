@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <dlfcn.h>
 #include <math.h>
 
 #include "tests/unit/opencl_rig.h"
@@ -300,6 +301,55 @@ static void test_one_variant_fails(void **state)
     table->device_close(device);
 }
 
+static CL_API_ENTRY cl_int CL_API_CALL
+no_whole(cl_command_queue queue, cl_kernel what, cl_uint dimensions,
+         const size_t *offset, const size_t *global, const size_t *local,
+         cl_uint count, const cl_event *events, cl_event *event)
+{
+    cl_int(CL_API_CALL * ask)(cl_kernel, cl_kernel_info, size_t, void *,
+                              size_t *);
+    void *symbol = dlsym(instance->api.library, "clGetKernelInfo");
+    char name[64] = "";
+
+    memcpy(&ask, &symbol, sizeof ask);
+    assert_int_equal(
+        ask(what, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL),
+        CL_SUCCESS);
+    if (strcmp(name, "lstm_whole") == 0)
+        return CL_OUT_OF_RESOURCES;
+    return driver.EnqueueNDRangeKernel(queue, what, dimensions, offset, global,
+                                       local, count, events, event);
+}
+
+/* So is one whose kernel needs more than there is of something. */
+static void test_one_variant_too_large(void **state)
+{
+    cellgate_variant variant = { .struct_size = sizeof variant };
+    cellgate_device *device = open_device();
+    cellgate_weights *weights;
+    int refused = 0, count = 0;
+
+    (void)state;
+    instance->api.EnqueueNDRangeKernel = no_whole;
+    weights = prepare(device);
+    instance->api = driver;
+    for (; table->support(device, &segment, &shape, (uint32_t)count, &variant,
+                          &error) == CELLGATE_OK;
+         count++) {
+        const bool is_step = strncmp(variant.name, "step", 4) == 0;
+
+        if (variant.pack != 0)
+            continue;
+        assert_int_equal(variant.refusal[0] != '\0', !is_step);
+        if (!is_step)
+            assert_non_null(strstr(variant.refusal, "CL_OUT_OF_RESOURCES"));
+        refused += !is_step;
+    }
+    assert_int_equal(refused, 4);
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
 /* ---- A kernel that fails after it was accepted --------------------------- */
 
 static cl_event the_latest;
@@ -490,6 +540,7 @@ int main(void)
         cmocka_unit_test(test_build_log),
         cmocka_unit_test(test_long_build_log),
         cmocka_unit_test(test_one_variant_fails),
+        cmocka_unit_test(test_one_variant_too_large),
         cmocka_unit_test(test_kernel_fails_later),
         cmocka_unit_test(test_compiling_holds_up_nobody),
         cmocka_unit_test(test_state_after_failure),

@@ -218,6 +218,82 @@ static void test_flushes(void **state)
     table->device_close(device);
 }
 
+static int launches;
+
+static CL_API_ENTRY cl_int CL_API_CALL
+counted_launch(cl_command_queue queue, cl_kernel what, cl_uint dimensions,
+               const size_t *offset, const size_t *global, const size_t *local,
+               cl_uint count, const cl_event *events, cl_event *event)
+{
+    launches++;
+    return driver.EnqueueNDRangeKernel(queue, what, dimensions, offset, global,
+                                       local, count, events, event);
+}
+
+/* A dense layer over many rows takes as many launches, in either order of its
+   rows, and makes the same. */
+static void test_dense_in_pieces(void **state)
+{
+    enum { WIDTH = 2000, ROWS = 3, TIMES = 100 };
+    const size_t rows = (size_t)ROWS * TIMES;
+    float *matrix = malloc((size_t)WIDTH * WIDTH * sizeof *matrix);
+    float *in = malloc(rows * WIDTH * sizeof *in);
+    float *out = malloc(2 * rows * WIDTH * sizeof *out);
+    const cellgate_dense dense = {
+        .op = { sizeof dense, CELLGATE_OP_DENSE, 0 },
+        .input_size = WIDTH,
+        .units = WIDTH,
+        .activation = { CELLGATE_LINEAR, 0, 0 },
+        .kernel = matrix,
+    };
+    const cellgate_op *const dense_ops[1] = { &dense.op };
+    const cellgate_segment product = { sizeof product, 1, 0, dense_ops };
+    const cellgate_shape of = { sizeof of, ROWS, TIMES };
+    cellgate_device *device = open_device();
+    cellgate_weights *weights = NULL;
+    cellgate_plan *plan = NULL;
+    uint64_t id = 0;
+
+    (void)state;
+    assert_true(matrix && in && out);
+    make_random(matrix, (size_t)WIDTH * WIDTH, 30);
+    make_random(in, rows * WIDTH, 31);
+    while (ocl_variant_at(id)->way != OCL_ROWS)
+        id++;
+    assert_int_equal(table->prepare(device, &product, 0, &weights, &error),
+                     CELLGATE_OK);
+    assert_int_equal(
+        table->plan_create(device, weights, id, &of, &plan, &error),
+        CELLGATE_OK);
+    instance->api.EnqueueNDRangeKernel = counted_launch;
+    for (int by_step = 0; by_step < 2; by_step++)
+        for (int pieces = 0; pieces < 2; pieces++) {
+            float *to = out + (size_t)pieces * rows * WIDTH;
+            const cellgate_segment_run r = {
+                .struct_size = sizeof r,
+                .batch = ROWS,
+                .steps = TIMES,
+                .x = { in, TIMES * WIDTH, WIDTH, CELLGATE_F32, 0 },
+                .y = { to, by_step ? WIDTH : TIMES * WIDTH,
+                       by_step ? ROWS * WIDTH : WIDTH, CELLGATE_F32, 0 },
+            };
+
+            device->units = pieces ? 1 : 1000;
+            launches = 0;
+            assert_int_equal(table->run(plan, &r, &error), CELLGATE_OK);
+            assert_int_equal(launches, pieces ? 2 : 1);
+            if (pieces)
+                assert_memory_equal(to, out, rows * WIDTH * sizeof *out);
+        }
+    instance->api = driver;
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    table->device_close(device);
+    free(matrix);
+    free(in);
+    free(out);
+}
+
 /* What support() offers is what plan_create() takes, for every variant. */
 static void test_offers_are_plans(void **state)
 {
@@ -521,6 +597,7 @@ int main(void)
         cmocka_unit_test(test_last_only),
         cmocka_unit_test(test_steps_of_a_launch),
         cmocka_unit_test(test_work_of_a_launch),
+        cmocka_unit_test(test_dense_in_pieces),
         cmocka_unit_test(test_flushes),
         cmocka_unit_test(test_offers_are_plans),
         cmocka_unit_test(test_threads),
