@@ -43,6 +43,9 @@ typedef struct cellgate_calibration_result {
     uint64_t samples;        /* in this call */
     uint32_t failed;         /* candidates that could not be run: they are not
                                 measured any further; the log says why */
+    uint32_t unreached;      /* candidates whose weights were still to be laid
+                                out when half of the time was over: they come
+                                first the next time; the log says which */
 } cellgate_calibration_result;
 
 /*
@@ -148,10 +151,10 @@ typedef struct cellgate_decision {
     uint32_t host_parts; /* nodes that no device takes */
     double expected_requests; /* that what is done once is spread over; 0: many,
                                  so that it does not count */
-    double once; /* seconds to be spent once before the first request there, as
-                    far as they were measured: see a cellgate_candidate_info */
-    int32_t kept;   /* non-zero: requests of the shape go there since `pinned`,
-                       and the rival, which is better, is not so by enough */
+    double once;  /* seconds to be spent once before the first request there, as
+                     far as they were measured: see a cellgate_candidate_info */
+    int32_t kept; /* non-zero: requests of the shape go there since `pinned`,
+                     and the rival, which is better, is not so by enough */
     double needed;  /* of one that is kept: so many times less the rival's time
                        would have to be predicted; the margin or the noise */
     int64_t pinned; /* in seconds since 1970; 0: the session has had no request

@@ -150,6 +150,8 @@ measure_both(cellgate_session *session, const cellgate_calibration *options,
     result->cells_left_out += second.cells_left_out;
     result->samples += second.samples;
     result->failed += second.failed;
+    if (result->unreached < second.unreached)
+        result->unreached = second.unreached;
     return status;
 }
 

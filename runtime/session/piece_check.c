@@ -107,8 +107,8 @@ static cellgate_status prepare(cg_piece_survey *of, size_t at,
     return cg_piece_survey_settle(of, status, &cause, error);
 }
 
-cellgate_status cg_piece_survey_check(cg_piece_survey *of, size_t at,
-                                      cellgate_error *error)
+cellgate_status cg_piece_survey_known(const cg_piece_survey *of, size_t at,
+                                      bool *known, cellgate_error *error)
 {
     const cg_segment *segment = of->piece->segments[at];
     cg_cost_verdict verdict = { .checked = false };
@@ -118,7 +118,21 @@ cellgate_status cg_piece_survey_check(cg_piece_survey *of, size_t at,
     if (status == CELLGATE_OK)
         status = cg_cost_book_verdict(of->session->book, &candidate,
                                       segment->structure, &verdict, error);
-    if (status == CELLGATE_OK && !(verdict.checked && verdict.right))
+    *known = verdict.checked && verdict.right;
+    return status;
+}
+
+cellgate_status cg_piece_survey_check(cg_piece_survey *of, size_t at,
+                                      cellgate_error *error)
+{
+    cg_cost_candidate candidate;
+    bool known = false;
+    cellgate_status status =
+        cg_segment_candidate(of->piece->segments[at], &candidate, error);
+
+    if (status == CELLGATE_OK)
+        status = cg_piece_survey_known(of, at, &known, error);
+    if (status == CELLGATE_OK && !known)
         status = look(of, at, &candidate, error);
     return status == CELLGATE_OK && !of->excluded[at] ? prepare(of, at, error)
                                                       : status;

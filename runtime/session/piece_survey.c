@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/cost/clock.h"
+#include "runtime/session/once.h"
 #include "runtime/session/piece_survey.h"
 #include "runtime/session/trial.h"
 
@@ -93,6 +94,62 @@ static void finish(cg_piece_survey *of)
     free(of->done);
 }
 
+/* What laying out a candidate's weights takes that was never found right. */
+#define UNKNOWN HUGE_VAL
+
+/* Where a device compiles first, laying out weights takes long, and cannot be
+   interrupted: half of the time is for measuring what is there. */
+static cellgate_status check(cg_piece_survey *of, size_t at, double seconds,
+                             cellgate_error *error)
+{
+    const double left = cg_piece_survey_left(of);
+
+    if (left > of->budget / 2 || seconds < left / 10)
+        return cg_piece_survey_check(of, at, error);
+    of->result->unreached++;
+    cg_piece_survey_exclude(of, at,
+                            "half of the time was over before its weights "
+                            "were laid out; calibrating again goes on there");
+    return CELLGATE_OK;
+}
+
+static cellgate_status find_seconds(const cg_piece_survey *of, size_t at,
+                                    double *seconds, cellgate_error *error)
+{
+    const cg_segment *segment = of->piece->segments[at];
+    cg_cost_candidate candidate;
+    bool known = false;
+    cellgate_status status = cg_piece_survey_known(of, at, &known, error);
+
+    *seconds = UNKNOWN;
+    if (status == CELLGATE_OK && known)
+        status = cg_segment_candidate(segment, &candidate, error);
+    return status == CELLGATE_OK && known
+               ? cg_once_preparing(of->session, segment, &candidate, seconds,
+                                   error)
+               : status;
+}
+
+/* Those that were never found right come first, so that each gets its turn,
+   however long it takes. */
+static cellgate_status check_all(cg_piece_survey *of, cellgate_error *error)
+{
+    const size_t count = of->piece->segment_count;
+    double *seconds = calloc(count + 1, sizeof *seconds);
+    cellgate_status status = seconds != NULL ? CELLGATE_OK : no_memory(error);
+
+    for (size_t at = 0; status == CELLGATE_OK && at < count; at++)
+        status = find_seconds(of, at, &seconds[at], error);
+    for (int turn = 0; turn < 2; turn++)
+        for (size_t at = 0;
+             status == CELLGATE_OK && at < count && cg_piece_survey_go_on(of);
+             at++)
+            if ((seconds[at] < UNKNOWN) == (turn == 1))
+                status = check(of, at, seconds[at], error);
+    free(seconds);
+    return status;
+}
+
 cellgate_status cg_piece_survey_run(cg_piece_survey *of, cellgate_error *error)
 {
     const size_t count = of->piece->segment_count;
@@ -104,9 +161,8 @@ cellgate_status cg_piece_survey_run(cg_piece_survey *of, cellgate_error *error)
     status = of->surfaces != NULL && of->excluded != NULL
                  ? cg_piece_survey_list_cells(of, error)
                  : no_memory(error);
-    for (size_t at = 0;
-         status == CELLGATE_OK && at < count && cg_piece_survey_go_on(of); at++)
-        status = cg_piece_survey_check(of, at, error);
+    if (status == CELLGATE_OK)
+        status = check_all(of, error);
     if (status == CELLGATE_OK)
         status = cg_piece_survey_read_known(of, error);
     if (status == CELLGATE_OK)

@@ -61,6 +61,9 @@ cellgate_status cg_piece_survey_settle(cg_piece_survey *of,
                                        cellgate_status status,
                                        const cellgate_error *cause,
                                        cellgate_error *error);
+/* Whether a candidate was checked before, and found right. */
+cellgate_status cg_piece_survey_known(const cg_piece_survey *of, size_t at,
+                                      bool *known, cellgate_error *error);
 /* A candidate is checked once, on a small ragged shape that it takes; one that
    was wrong is looked at again. */
 cellgate_status cg_piece_survey_check(cg_piece_survey *of, size_t at,

@@ -245,7 +245,6 @@ static void wrong_results_are_never_chosen(void **state)
     begin(&with, "wrong",
           "[device liar]\nplugin = remote\nsimulate = yes\nlaunch = 0\n"
           "step = 0\nbus = 0\nrate = 0\nwrong = yes\n");
-    with.options.seconds = 1;
     calibrate(&with);
     assert_int_equal(with.result.wrong, 3);
     assert_true(rig_logged(CELLGATE_LOG_WARNING, "liar any is not measured"));
@@ -465,6 +464,34 @@ static void a_failing_candidate_is_left_out(void **state)
 
 /* Without a file all of it holds for the process, and is an error all the
    same. */
+/* Cards that take 1.1 seconds each to lay out weights, and 2 seconds for all: a
+   second calibration begins with the card that the first one did not reach. */
+static void laying_out_is_bounded(void **state)
+{
+    static const char cards[] =
+        "[device one]\nplugin = remote\nvariants = any\nprepare = 1.1\n"
+        "[device two]\nplugin = remote\nvariants = any\nprepare = 1.1\n"
+        "latency = 0.00001\n"; /* another card: it shares no costs */
+    static const char *const left[] = { "two any is not measured",
+                                        "one any is not measured" };
+
+    (void)state;
+    for (int turn = 0; turn < 2; turn++) {
+        set_up with;
+
+        begin_few(&with, "bounded", cards);
+        with.options.seconds = 2;
+        with.options.cells_most = 1;
+        rig_log_watch(left[turn]);
+        calibrate(&with);
+        assert_int_equal(with.result.unreached, 1);
+        assert_int_equal(with.result.failed, 0);
+        assert_int_equal(with.result.cells_measured, 1);
+        assert_int_equal(rig_log_watched(), 1);
+        end(&with);
+    }
+}
+
 static void what_cannot_be_kept_is_told(void **state)
 {
     cellgate_error error = CELLGATE_ERROR_INIT;
@@ -636,6 +663,7 @@ int main(void)
         cmocka_unit_test(small_batches_alone_are_no_fault),
         cmocka_unit_test(everything_may_be_wrong),
         cmocka_unit_test(a_failing_candidate_is_left_out),
+        cmocka_unit_test(laying_out_is_bounded),
         cmocka_unit_test(what_cannot_be_kept_is_told),
         cmocka_unit_test(the_regime_decides),
         cmocka_unit_test(a_hung_run_is_left_behind),

@@ -18,6 +18,8 @@ const cellgate_key remote_keys[REMOTE_KEY_COUNT] = {
     KEY("memory", CELLGATE_KEY_SIZE, REMOTE_DEFAULT_MEMORY, REMOTE_GRANULE,
         INT64_C(1) << 40, "bytes of device memory"),
     KEY("latency", CELLGATE_KEY_SECONDS, "0", 0, 0, "time added to each run"),
+    KEY("prepare", CELLGATE_KEY_SECONDS, "0", 0, 0,
+        "time added to laying out weights"),
     KEY("require_pinned", CELLGATE_KEY_BOOLEAN, "no", 0, 0,
         "fail a run over memory that host_allocate() did not give"),
     { .struct_size = sizeof(cellgate_key),

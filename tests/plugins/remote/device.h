@@ -43,7 +43,7 @@ struct cellgate_device {
     pid_t process; /* that opened it */
 };
 
-#define REMOTE_KEY_COUNT 27
+#define REMOTE_KEY_COUNT 28
 
 extern const cellgate_key remote_keys[REMOTE_KEY_COUNT];
 

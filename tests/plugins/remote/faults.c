@@ -43,6 +43,7 @@ void remote_faults_init(struct remote_faults *faults, const cellgate_host *host,
     faults->wrong =
         strcmp(host->setting(host->context, settings, "wrong"), "yes") == 0;
     faults->latency = remote_read_seconds(host, settings, "latency");
+    faults->prepare = remote_read_seconds(host, settings, "prepare");
     faults->hang_for = remote_read_seconds(host, settings, "hang_for");
     atomic_init(&faults->runs, 0);
     atomic_init(&faults->lost, false);
@@ -66,6 +67,12 @@ static void sleep_for(uint64_t nanoseconds)
 
     while (nanosleep(&left, &left) != 0)
         ;
+}
+
+void remote_faults_prepare(const struct remote_faults *faults)
+{
+    if (faults->prepare > 0)
+        sleep_for(faults->prepare);
 }
 
 cellgate_status remote_faults_strike(struct remote_faults *faults,

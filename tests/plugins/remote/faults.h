@@ -31,6 +31,7 @@ struct remote_faults {
     const cellgate_host *host; /* told of each random fault */
     bool wrong;                /* every run */
     uint64_t latency;          /* nanoseconds added to each run */
+    uint64_t prepare;          /* likewise, to laying out weights */
     uint64_t hang_for;         /* nanoseconds after which a hung run gives up */
     /* State. */
     _Atomic uint64_t runs;
@@ -45,6 +46,9 @@ uint64_t remote_read_seconds(const cellgate_host *host,
 
 void remote_faults_init(struct remote_faults *faults, const cellgate_host *host,
                         const cellgate_settings *settings);
+
+/* Laying out weights takes as long as is set. */
+void remote_faults_prepare(const struct remote_faults *faults);
 
 /* DEVICE_LOST once the device is lost. */
 cellgate_status remote_faults_check(struct remote_faults *faults,

@@ -153,6 +153,7 @@ cellgate_status remote_prepare(cellgate_device *device,
     if (made == NULL)
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "no memory for a record of weights");
+    remote_faults_prepare(&device->faults);
     made->device = device;
     made->pack = (enum remote_pack)pack;
     made->op_count = segment->op_count;
