@@ -95,8 +95,9 @@ void cli_audit_print(const cli_audit_report *report)
 {
     const cellgate_audit_result *of = &report->result;
 
-    printf("%s: %" PRIu32 " shapes of batch %" PRId64 " to %" PRId64,
-           report->model, of->cells, report->batch.least, report->batch.most);
+    printf("%s: %" PRIu32 " %s of batch %" PRId64 " to %" PRId64, report->model,
+           of->cells, cli_counted(of->cells, "shape", "shapes"),
+           report->batch.least, report->batch.most);
     if (report->steps.least > 0)
         printf(", steps %" PRId64 " to %" PRId64, report->steps.least,
                report->steps.most);
@@ -115,9 +116,10 @@ void cli_audit_print(const cli_audit_report *report)
            100 * of->self_worst);
     print_cells(report);
     if (of->left_out + of->unreached > 0)
-        printf("\n%" PRIu32 " shapes were left out; %" PRIu32 " were not "
-               "reached%s\n",
-               of->left_out, of->unreached,
+        printf("\n%" PRIu32 " %s left out; %" PRIu32 " %s not reached%s\n",
+               of->left_out,
+               cli_counted(of->left_out, "shape was", "shapes were"),
+               of->unreached, cli_counted(of->unreached, "was", "were"),
                report->stopped ? ": it was stopped" : " in the time");
     puts("\nright: within 5% of the measured best. near a crossover: with half "
          "or twice\nthe batch or the steps another one is chosen.");

@@ -124,13 +124,14 @@ static int show_json(const calibration *of)
     if (of->measures)
         json_object_set_new(
             json, "measured",
-            json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:b}", "candidates",
-                      (int)of->result.candidates, "shapes",
+            json_pack("{s:i, s:i, s:i, s:i, s:i, s:i, s:i, s:I, s:b}",
+                      "candidates", (int)of->result.candidates, "shapes",
                       (int)of->result.cells, "shapes_measured",
                       (int)of->result.cells_measured, "shapes_left_out",
                       (int)of->result.cells_left_out, "wrong",
                       (int)of->result.wrong, "failed", (int)of->result.failed,
-                      "samples", (json_int_t)of->result.samples, "stopped",
+                      "unreached", (int)of->result.unreached, "samples",
+                      (json_int_t)of->result.samples, "stopped",
                       cli_stop_signal() != 0));
     if (of->options->import != NULL)
         json_object_set_new(json, "imported",
@@ -149,22 +150,32 @@ static void show_measured(const calibration *of)
 {
     const cellgate_calibration_result *result = &of->result;
 
-    printf("%s: measured %" PRIu32 " of %" PRIu32 " shapes on %" PRIu32
-           " candidates (a device and a variant), %" PRIu64 " samples\n",
-           of->path, result->cells_measured, result->cells, result->candidates,
-           result->samples);
+    printf("%s: measured %" PRIu32 " of %" PRIu32 " %s on %" PRIu32
+           " %s (a device and a variant), %" PRIu64 " %s\n",
+           of->path, result->cells_measured, result->cells,
+           cli_counted(result->cells, "shape", "shapes"), result->candidates,
+           cli_counted(result->candidates, "candidate", "candidates"),
+           result->samples, cli_counted(result->samples, "sample", "samples"));
     if (result->cells_left_out > 0)
-        printf("%" PRIu32 " shapes were left out: too large for the time that "
-               "was left, or for memory\n",
-               result->cells_left_out);
+        printf("%" PRIu32 " %s left out: too large for the time that was left, "
+               "or for memory\n",
+               result->cells_left_out,
+               cli_counted(result->cells_left_out, "shape was", "shapes were"));
     if (result->wrong > 0)
-        printf("%" PRIu32 " candidates gave wrong results, and are not "
-               "chosen\n",
-               result->wrong);
+        printf("%" PRIu32 " %s not chosen\n", result->wrong,
+               cli_counted(result->wrong,
+                           "candidate gave wrong results, and is",
+                           "candidates gave wrong results, and are"));
     if (result->failed > 0)
-        printf("%" PRIu32 " candidates failed, and are not measured any "
-               "further\n",
-               result->failed);
+        printf("%" PRIu32 " %s not measured any further\n", result->failed,
+               cli_counted(result->failed, "candidate failed, and is",
+                           "candidates failed, and are"));
+    if (result->unreached > 0)
+        printf(
+            "%" PRIu32 " %s not reached: half of the time went into laying "
+            "out weights; calibrate again to go on there\n",
+            result->unreached,
+            cli_counted(result->unreached, "candidate was", "candidates were"));
     if (cli_stop_signal() != 0)
         printf("stopped early; what was measured is kept\n");
 }
@@ -174,14 +185,15 @@ static int show(const calibration *of)
     if (of->json)
         return show_json(of);
     if (of->options->import != NULL)
-        printf("%" PRIu64 " rows read from %s\n", of->imported,
-               of->options->import);
+        printf("%" PRIu64 " %s read from %s\n", of->imported,
+               cli_counted(of->imported, "row", "rows"), of->options->import);
     if (of->measures)
         show_measured(of);
     if (of->options->export != NULL)
         printf("written to %s\n", of->options->export);
     if (of->options->diff)
-        printf("%" PRIu64 " rows are not used\n", of->unused);
+        printf("%" PRIu64 " %s not used\n", of->unused,
+               cli_counted(of->unused, "row is", "rows are"));
     return CLI_OK;
 }
 

@@ -75,6 +75,13 @@ __attribute__((format(printf, 3, 4))) cellgate_status
 cli_error(cellgate_error *error, cellgate_status status, const char *format,
           ...);
 
+/* "1 shape was", "2 shapes were": what goes with a count. */
+static inline const char *cli_counted(uint64_t count, const char *one,
+                                      const char *more)
+{
+    return count == 1 ? one : more;
+}
+
 /* Opens a runtime as the shared options say. */
 cellgate_status cli_open(const cli_shared *shared, cellgate_runtime **runtime,
                          cellgate_error *error);

@@ -149,9 +149,10 @@ static int show(const cli_shared *shared, const char *path,
     printf("%s: batch %" PRId64 ", steps %" PRId64 "\n%s: %s\n", path,
            decision.batch, decision.steps, decision.choice, decision.reason);
     if (decision.host_parts > 0)
-        printf("%" PRIu32 " parts run on the host ops, which no device takes "
-               "and whose time is not counted\n",
-               decision.host_parts);
+        printf("%" PRIu32 " %s on the host ops, which no device takes and "
+               "whose time is not counted\n",
+               decision.host_parts,
+               cli_counted(decision.host_parts, "part runs", "parts run"));
     print_candidates(explanation);
     return CLI_OK;
 }

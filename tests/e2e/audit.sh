@@ -58,7 +58,7 @@ expect 0 cellgate plan "$model" --batch 2 --json
 cp "$work/stdout" "$work/plan"
 for try in 1 2; do
   expect 0 cellgate audit "$model" --batch 1-512 --cells 1 --seed 7 --csv "$work/$try.csv"
-  says stdout "1 shapes of batch 1 to 512"
+  says stdout "1 shape of batch 1 to 512"
   cut -d, -f1,2 "$work/$try.csv" >"$work/$try"
 done
 cmp -s "$work/1" "$work/2" && pass || fail "a seed draws different shapes"

@@ -131,6 +131,9 @@ says stdout "first usable device"
 expect 0 cellgate calibrate "$model" --import "$work/costs.txt" --json
 rows=$(($(wc -l <"$work/costs.txt") - 1))
 json imported "$rows"
+head -n 2 "$work/costs.txt" >"$work/one.txt"
+expect 0 cellgate calibrate "$model" --import "$work/one.txt"
+says stdout "1 row read from $work/one.txt"
 expect 0 cellgate plan "$model" --batch 1
 says stdout "cpu t1: measured: "
 configuration 0.002 >"$work/cellgate.ini"
