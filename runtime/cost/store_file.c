@@ -128,6 +128,36 @@ static bool is_sound(sqlite3 *file)
     return sound;
 }
 
+/* What is read of each table; those from the fifth on came with layout 2. */
+static const char *const columns[] = {
+    "SELECT id, device, plugin, build, identity, settings, variant, numeric,"
+    " host FROM candidate",
+    "SELECT id, text FROM structure",
+    "SELECT candidate, structure, regime, batch, steps, fill, median, low,"
+    " high, error, count, at FROM cost",
+    "SELECT candidate, structure, correct, worst, at FROM verdict",
+    "SELECT candidate, structure, seconds, at FROM once",
+    "SELECT candidate, structure, batch, steps, at FROM limits",
+};
+
+/* A file may be sound and lack a table all the same: someone dropped it. Every
+   question would fail, for good. */
+static bool is_whole(sqlite3 *file, int64_t layout)
+{
+    const size_t count = layout >= 2 ? sizeof columns / sizeof columns[0] : 4;
+
+    for (size_t at = 0; at < count; at++) {
+        sqlite3_stmt *statement = NULL;
+        const int code =
+            sqlite3_prepare_v2(file, columns[at], -1, &statement, NULL);
+
+        sqlite3_finalize(statement);
+        if ((code & 0xff) == SQLITE_ERROR)
+            return false;
+    }
+    return true;
+}
+
 static verdict judge_as_it_stands(sqlite3 *file)
 {
     int64_t application, layout, tables;
@@ -145,9 +175,7 @@ static verdict judge_as_it_stands(sqlite3 *file)
         return FRESH;
     if (application != APPLICATION || layout > LAYOUT)
         return FOREIGN;
-    if (!is_sound(file))
-        return DAMAGED;
-    return USABLE;
+    return is_sound(file) && is_whole(file, layout) ? USABLE : DAMAGED;
 }
 
 /* In one transaction: between two questions another process may make the

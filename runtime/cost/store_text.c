@@ -223,15 +223,20 @@ static bool read_row(char *line, row *to)
     "WHERE " CG_CANDIDATE_IS " AND s.text = ?8"
 
 static const char *const select_known[] = {
-    [A_COST] = KNOWN("count", "cost") " AND batch = ?9 AND steps = ?10 AND "
-                                      "regime = ?11 AND fill = ?12",
-    [DONE_ONCE] = KNOWN("f.at", "once"),
-    [A_LIMIT] = KNOWN("f.at", "limits") " AND batch = ?9 AND steps = ?10",
+    [A_COST] = KNOWN("count, f.at", "cost") " AND batch = ?9 AND steps = ?10 "
+                                            "AND regime = ?11 AND fill = ?12",
+    [DONE_ONCE] = KNOWN("0, f.at", "once"),
+    [A_LIMIT] = KNOWN("0, f.at", "limits") " AND batch = ?9 AND steps = ?10",
 };
 
-/* Of what the file has for that already: of a cost how many samples, else when
-   it was. 0: nothing. */
-static int64_t known_by(sqlite3 *file, const row *of)
+/* How far a row is to be believed: a cost of more samples more, and of equal
+   ones what is of later. */
+typedef struct weight {
+    int64_t samples, at;
+} weight;
+
+/* Of what the file has for that already; {0, 0}: nothing. */
+static weight known_weight(sqlite3 *file, const row *of)
 {
     const int64_t keys[] = { of->point.shape.batch, of->point.shape.steps,
                              (int64_t)of->regime,
@@ -240,14 +245,15 @@ static int64_t known_by(sqlite3 *file, const row *of)
                                                &of->candidate, of->structure);
     const int last = find != NULL ? sqlite3_bind_parameter_count(find) : 0;
     bool bound = find != NULL;
-    int64_t by = 0;
+    weight known = { 0, 0 };
 
     for (int at = 9; bound && at <= last; at++)
         bound = sqlite3_bind_int64(find, at, keys[at - 9]) == SQLITE_OK;
     if (bound && sqlite3_step(find) == SQLITE_ROW)
-        by = sqlite3_column_int64(find, 0);
+        known = (weight){ sqlite3_column_int64(find, 0),
+                          sqlite3_column_int64(find, 1) };
     sqlite3_finalize(find);
-    return by;
+    return known;
 }
 
 static bool put_row(sqlite3 *file, const row *of)
@@ -268,10 +274,11 @@ static bool put_row(sqlite3 *file, const row *of)
 
 static bool take_row(sqlite3 *file, const row *of)
 {
-    const int64_t by =
-        of->kind == A_COST ? of->point.summary.count : of->point.at;
+    const weight known = known_weight(file, of);
+    const int64_t samples = of->kind == A_COST ? of->point.summary.count : 0;
 
-    if (known_by(file, of) > by)
+    if (known.samples > samples ||
+        (known.samples == samples && known.at > of->point.at))
         return true;
     return cg_cost_store_name_both(file, &of->candidate, of->structure) &&
            put_row(file, of);

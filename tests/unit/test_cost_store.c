@@ -185,6 +185,34 @@ static void import_keeps_what_is_known_better(void **state)
     cg_cost_store_close(to);
 }
 
+/* Of as many samples what was measured later is believed. */
+static void import_keeps_what_is_later(void **state)
+{
+    static const int64_t dates[2] = { 1700000000, 1800000000 };
+
+    (void)state;
+    for (int imported = 0; imported < 2; imported++) {
+        cg_cost_store *from = store_rig_open(NULL, NULL),
+                      *to = store_rig_open(NULL, NULL);
+        cg_cost_point given = store_rig_point(1, 1, 1e-5, 9);
+        cg_cost_point known = store_rig_point(1, 1, 2e-5, 9);
+        size_t rows = 0;
+        char *text;
+
+        given.at = dates[imported];
+        known.at = dates[!imported];
+        store_rig_put(from, &store_rig_narrow, given);
+        store_rig_put(to, &store_rig_narrow, known);
+        text = store_rig_export(from);
+        assert_int_equal(store_rig_import(to, text, &rows, NULL), CELLGATE_OK);
+        assert_int_equal(rows, 1);
+        assert_int_equal(store_rig_only(to, &store_rig_narrow).at, dates[1]);
+        free(text);
+        cg_cost_store_close(from);
+        cg_cost_store_close(to);
+    }
+}
+
 /* When something was measured goes along; what has no time is of now. */
 static void age_goes_along(void **state)
 {
@@ -352,6 +380,46 @@ static void no_database_is_put_aside(void **state)
     assert_true(cg_cost_store_keeps(store));
     cg_cost_store_close(store);
     assert_int_equal(access(scratch_path("letter.damaged"), F_OK), 0);
+}
+
+/* Sound to SQLite, and of no use: someone took a table out of it. */
+static void what_lacks_a_table_is_put_aside(void **state)
+{
+    static const char *const taken[] = {
+        "DROP TABLE candidate",
+        "DROP TABLE structure",
+        "DROP TABLE cost",
+        "DROP TABLE verdict",
+        "DROP TABLE once",
+        "DROP TABLE limits",
+        "ALTER TABLE cost DROP COLUMN error",
+    };
+
+    (void)state;
+    for (size_t at = 0; at < sizeof taken / sizeof taken[0]; at++) {
+        const char *path = scratch_path("lacking");
+        cg_cost_store *store = store_rig_open(path, NULL);
+        sqlite3 *file = NULL;
+
+        store_rig_put(store, &store_rig_narrow, store_rig_point(1, 1, 1e-5, 9));
+        cg_cost_store_close(store);
+        assert_int_equal(sqlite3_open(path, &file), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(file, taken[at], NULL, NULL, NULL),
+                         SQLITE_OK);
+        sqlite3_close(file);
+        store = store_rig_open(path, NULL);
+        if (cg_cost_store_note(store, 0) == NULL)
+            fail_msg("nothing is said after %s", taken[at]);
+        assert_non_null(
+            strstr(cg_cost_store_note(store, 0), "lacking.damaged"));
+        assert_true(cg_cost_store_keeps(store));
+        store_rig_put(store, &store_rig_narrow, store_rig_point(1, 1, 1e-5, 9));
+        assert_int_equal(store_rig_count(store, &store_rig_narrow,
+                                         store_rig_lstm, CG_BACK_TO_BACK),
+                         1);
+        cg_cost_store_close(store);
+        assert_int_equal(unlink(scratch_path("lacking.damaged")), 0);
+    }
 }
 
 static void others_databases_are_left_alone(void **state)
@@ -655,11 +723,13 @@ int main(void)
         cmocka_unit_test(verdicts),
         cmocka_unit_test(text_goes_round),
         cmocka_unit_test(import_keeps_what_is_known_better),
+        cmocka_unit_test(import_keeps_what_is_later),
         cmocka_unit_test(age_goes_along),
         cmocka_unit_test(import_is_all_or_none),
         cmocka_unit_test(diff_says_what_changed),
         cmocka_unit_test(damaged_is_put_aside),
         cmocka_unit_test(no_database_is_put_aside),
+        cmocka_unit_test(what_lacks_a_table_is_put_aside),
         cmocka_unit_test(others_databases_are_left_alone),
         cmocka_unit_test(a_folder_is_no_store),
         cmocka_unit_test(poisoned_rows_are_passed_over),
