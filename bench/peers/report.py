@@ -124,6 +124,19 @@ def narrow(results):
                           ("times float32's speed", "--:"),
                           ("of bests", "--:"), ("A/A 5-95%", "---"),
                           ("difference", "--:")], lines)
+    yield from narrow_goal(results)
+
+
+def narrow_goal(results):
+    numeric, number, speed, error = rows.NARROW
+    for result in results:
+        if result.row.number == number and numeric in result.narrow:
+            met = result.times.ratio(OURS, numeric) >= speed and \
+                result.narrow[numeric][1] <= error
+            yield ""
+            yield f"Row {number} with {numeric}: {speed} times and a " \
+                f"difference up to {error:.0e} are wanted: " \
+                f"{'met' if met else 'missed'}"
 
 
 def slower(result):

@@ -346,6 +346,16 @@ class Reports(unittest.TestCase):
                          ("3.0000", "3", "2.0000"))
         self.assertEqual(lines[-1][-1], "it has none")
 
+    def test_goal_of_narrow_weights(self):
+        for seconds, difference, verdict in ((1, 1e-3, "met"),
+                                             (1, 2e-3, "missed"),
+                                             (1.1, 1e-4, "missed")):
+            result = result_of(15, ours=[1.7], again=[1.7])
+            result.times.add("f16", 0, seconds)
+            result.narrow["f16"] = "t1-f16", difference
+            self.assertTrue(list(report.narrow([result]))[-1].endswith(
+                f"are wanted: {verdict}"))
+
     def test_application(self):
         times = {"Keras predict_step": [7, 7], "Keras predict": [70, 70]}
         result = result_of(1, ours=[1, 1], again=[1, 1], core=[1.4, 1.4],
