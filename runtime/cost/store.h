@@ -23,6 +23,7 @@
 #define CELLGATE_RUNTIME_COST_STORE_H
 
 #include <stdio.h>
+#include <time.h>
 
 #include "cellgate/plugin.h"
 #include "runtime/cost/surface.h"
@@ -76,6 +77,12 @@ typedef struct cg_cost_limit {
     int64_t batch, steps;
     int64_t at; /* as above */
 } cg_cost_limit;
+
+/* When something was measured, in seconds since 1970; 0 stands for now. */
+static inline int64_t cg_cost_dated(int64_t at)
+{
+    return at > 0 ? at : (int64_t)time(NULL);
+}
 
 typedef struct cg_cost_store cg_cost_store;
 

@@ -3,14 +3,8 @@
 #include "config.h"
 
 #include <stdlib.h>
-#include <time.h>
 
 #include "runtime/cost/store_file.h"
-
-static int64_t dated(int64_t at)
-{
-    return at > 0 ? at : (int64_t)time(NULL);
-}
 
 /* ---- What is done once -------------------------------------------------- */
 
@@ -68,11 +62,17 @@ bool cg_cost_store_add_once(sqlite3 *file, const cg_cost_candidate *candidate,
 
     if (put == NULL ||
         sqlite3_bind_double(put, 9, once->seconds) != SQLITE_OK ||
-        sqlite3_bind_int64(put, 10, dated(once->at)) != SQLITE_OK) {
+        sqlite3_bind_int64(put, 10, cg_cost_dated(once->at)) != SQLITE_OK) {
         sqlite3_finalize(put);
         return false;
     }
     return cg_cost_store_finish(put);
+}
+
+static bool add_once(sqlite3 *file, const cg_cost_candidate *candidate,
+                     const char *structure, const void *what)
+{
+    return cg_cost_store_add_once(file, candidate, structure, what);
 }
 
 cellgate_status cg_cost_store_put_once(cg_cost_store *store,
@@ -81,15 +81,8 @@ cellgate_status cg_cost_store_put_once(cg_cost_store *store,
                                        const cg_cost_once *once,
                                        cellgate_error *error)
 {
-    sqlite3 *file;
-    bool done;
-
-    cg_cost_store_make_file(store);
-    file = store->user;
-    done = cg_cost_store_begin(file) &&
-           cg_cost_store_name_both(file, candidate, structure) &&
-           cg_cost_store_add_once(file, candidate, structure, once);
-    return cg_cost_store_settle(file, done, "keeping what is done once", error);
+    return cg_cost_store_keep(store, candidate, structure, add_once, once,
+                              "keeping what is done once", error);
 }
 
 /* ---- Where memory ends -------------------------------------------------- */
@@ -171,7 +164,7 @@ bool cg_cost_store_add_limit(sqlite3 *file, const cg_cost_candidate *candidate,
 
     if (put == NULL || sqlite3_bind_int64(put, 9, limit->batch) != SQLITE_OK ||
         sqlite3_bind_int64(put, 10, limit->steps) != SQLITE_OK ||
-        sqlite3_bind_int64(put, 11, dated(limit->at)) != SQLITE_OK) {
+        sqlite3_bind_int64(put, 11, cg_cost_dated(limit->at)) != SQLITE_OK) {
         sqlite3_finalize(put);
         return false;
     }
@@ -201,19 +194,18 @@ bool cg_cost_store_lift_limits(sqlite3 *file,
     return cg_cost_store_finish(lift);
 }
 
+static bool add_limit(sqlite3 *file, const cg_cost_candidate *candidate,
+                      const char *structure, const void *what)
+{
+    return cg_cost_store_add_limit(file, candidate, structure, what);
+}
+
 cellgate_status cg_cost_store_put_limit(cg_cost_store *store,
                                         const cg_cost_candidate *candidate,
                                         const char *structure,
                                         const cg_cost_limit *limit,
                                         cellgate_error *error)
 {
-    sqlite3 *file;
-    bool done;
-
-    cg_cost_store_make_file(store);
-    file = store->user;
-    done = cg_cost_store_begin(file) &&
-           cg_cost_store_name_both(file, candidate, structure) &&
-           cg_cost_store_add_limit(file, candidate, structure, limit);
-    return cg_cost_store_settle(file, done, "keeping a limit of memory", error);
+    return cg_cost_store_keep(store, candidate, structure, add_limit, limit,
+                              "keeping a limit of memory", error);
 }

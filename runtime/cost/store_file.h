@@ -90,6 +90,18 @@ bool cg_cost_store_put_point(sqlite3 *file, const cg_cost_candidate *candidate,
                              const char *structure, cg_regime regime,
                              const cg_cost_point *point);
 
+/* Puts something of a candidate and a structure into a file. */
+typedef bool cg_cost_store_adder(sqlite3 *file,
+                                 const cg_cost_candidate *candidate,
+                                 const char *structure, const void *what);
+
+/* Names both in the user's file, and adds it: one transaction. */
+cellgate_status cg_cost_store_keep(cg_cost_store *store,
+                                   const cg_cost_candidate *candidate,
+                                   const char *structure,
+                                   cg_cost_store_adder *add, const void *what,
+                                   const char *doing, cellgate_error *error);
+
 /* ---- store_facts.c: within a transaction -------------------------------- */
 
 bool cg_cost_store_add_once(sqlite3 *file, const cg_cost_candidate *candidate,

@@ -2,8 +2,6 @@
 /* Putting what was measured into a store: one transaction each. */
 #include "config.h"
 
-#include <time.h>
-
 #include "runtime/cost/store_file.h"
 
 /* ---- Writing ------------------------------------------------------------ */
@@ -54,20 +52,18 @@ bool cg_cost_store_put_point(sqlite3 *file, const cg_cost_candidate *candidate,
         sqlite3_bind_double(put, 15, summary->high) != SQLITE_OK ||
         sqlite3_bind_double(put, 16, summary->error) != SQLITE_OK ||
         sqlite3_bind_int64(put, 17, summary->count) != SQLITE_OK ||
-        sqlite3_bind_int64(put, 18,
-                           point->at > 0 ? point->at : (int64_t)time(NULL)) !=
-            SQLITE_OK) {
+        sqlite3_bind_int64(put, 18, cg_cost_dated(point->at)) != SQLITE_OK) {
         sqlite3_finalize(put);
         return false;
     }
     return cg_cost_store_finish(put);
 }
 
-cellgate_status cg_cost_store_put(cg_cost_store *store,
-                                  const cg_cost_candidate *candidate,
-                                  const char *structure, cg_regime regime,
-                                  const cg_cost_point *point,
-                                  cellgate_error *error)
+cellgate_status cg_cost_store_keep(cg_cost_store *store,
+                                   const cg_cost_candidate *candidate,
+                                   const char *structure,
+                                   cg_cost_store_adder *add, const void *what,
+                                   const char *doing, cellgate_error *error)
 {
     sqlite3 *file;
     bool done;
@@ -76,9 +72,56 @@ cellgate_status cg_cost_store_put(cg_cost_store *store,
     file = store->user;
     done = cg_cost_store_begin(file) &&
            cg_cost_store_name_both(file, candidate, structure) &&
-           cg_cost_store_put_point(file, candidate, structure, regime, point) &&
-           cg_cost_store_lift_limits(file, candidate, structure, &point->shape);
-    return cg_cost_store_settle(file, done, "keeping a cost", error);
+           add(file, candidate, structure, what);
+    return cg_cost_store_settle(file, done, doing, error);
+}
+
+/* A point, and what its measuring has shown to be no limit. */
+typedef struct cost {
+    cg_regime regime;
+    const cg_cost_point *point;
+} cost;
+
+static bool add_cost(sqlite3 *file, const cg_cost_candidate *candidate,
+                     const char *structure, const void *what)
+{
+    const cost *of = what;
+
+    return cg_cost_store_put_point(file, candidate, structure, of->regime,
+                                   of->point) &&
+           cg_cost_store_lift_limits(file, candidate, structure,
+                                     &of->point->shape);
+}
+
+cellgate_status cg_cost_store_put(cg_cost_store *store,
+                                  const cg_cost_candidate *candidate,
+                                  const char *structure, cg_regime regime,
+                                  const cg_cost_point *point,
+                                  cellgate_error *error)
+{
+    const cost what = { regime, point };
+
+    return cg_cost_store_keep(store, candidate, structure, add_cost, &what,
+                              "keeping a cost", error);
+}
+
+static bool add_verdict(sqlite3 *file, const cg_cost_candidate *candidate,
+                        const char *structure, const void *what)
+{
+    const cg_cost_verdict *verdict = what;
+    sqlite3_stmt *put = cg_cost_store_prepare(
+        file,
+        "INSERT OR REPLACE INTO verdict SELECT c.id, s.id, ?9,"
+        " ?10, ?11 " CG_BOTH,
+        candidate, structure);
+
+    if (put == NULL || sqlite3_bind_int(put, 9, verdict->right) != SQLITE_OK ||
+        sqlite3_bind_double(put, 10, verdict->worst) != SQLITE_OK ||
+        sqlite3_bind_int64(put, 11, cg_cost_dated(verdict->at)) != SQLITE_OK) {
+        sqlite3_finalize(put);
+        return false;
+    }
+    return cg_cost_store_finish(put);
 }
 
 cellgate_status cg_cost_store_put_verdict(cg_cost_store *store,
@@ -87,27 +130,6 @@ cellgate_status cg_cost_store_put_verdict(cg_cost_store *store,
                                           const cg_cost_verdict *verdict,
                                           cellgate_error *error)
 {
-    sqlite3_stmt *put = NULL;
-    sqlite3 *file;
-    bool done;
-
-    cg_cost_store_make_file(store);
-    file = store->user;
-    done = cg_cost_store_begin(file) &&
-           cg_cost_store_name_both(file, candidate, structure);
-    if (done)
-        put = cg_cost_store_prepare(
-            file,
-            "INSERT OR REPLACE INTO verdict SELECT c.id, s.id, ?9,"
-            " ?10, ?11 " CG_BOTH,
-            candidate, structure);
-    done = put != NULL &&
-           sqlite3_bind_int(put, 9, verdict->right) == SQLITE_OK &&
-           sqlite3_bind_double(put, 10, verdict->worst) == SQLITE_OK &&
-           sqlite3_bind_int64(
-               put, 11, verdict->at > 0 ? verdict->at : (int64_t)time(NULL)) ==
-               SQLITE_OK &&
-           sqlite3_step(put) == SQLITE_DONE;
-    sqlite3_finalize(put);
-    return cg_cost_store_settle(file, done, "keeping a verdict", error);
+    return cg_cost_store_keep(store, candidate, structure, add_verdict, verdict,
+                              "keeping a verdict", error);
 }

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "runtime/schedule/book_pages.h"
 
@@ -274,8 +273,7 @@ static cg_page *hold_point(cg_cost_book *book,
 {
     cg_page *page = cg_book_open_page(book, candidate, structure);
 
-    if (point->at == 0)
-        point->at = (int64_t)time(NULL);
+    point->at = cg_cost_dated(point->at);
     if (page == NULL) {
         (void)no_memory(error);
         return NULL;
@@ -342,8 +340,7 @@ cellgate_status cg_cost_book_put_verdict(cg_cost_book *book,
         status = no_memory(error);
     } else {
         page->verdict = *verdict;
-        if (verdict->at == 0)
-            page->verdict.at = (int64_t)time(NULL);
+        page->verdict.at = cg_cost_dated(verdict->at);
         atomic_fetch_add(&book->generation, 1);
         status = cg_cost_store_put_verdict(book->store, candidate, structure,
                                            &page->verdict, &why);

@@ -2,8 +2,6 @@
 /* What a book knows beside costs: what is done once, and where memory ends. */
 #include "config.h"
 
-#include <time.h>
-
 #include "runtime/schedule/book_pages.h"
 
 static cellgate_status no_memory(cellgate_error *error)
@@ -44,8 +42,7 @@ cellgate_status cg_cost_book_put_once(cg_cost_book *book,
         (void)no_memory(error);
     } else {
         page->once = *once;
-        if (once->at == 0)
-            page->once.at = (int64_t)time(NULL);
+        page->once.at = cg_cost_dated(once->at);
         atomic_fetch_add(&book->generation, 1);
         status = cg_cost_store_put_once(book->store, candidate, structure,
                                         &page->once, &why);
@@ -101,8 +98,7 @@ cellgate_status cg_cost_book_put_limit(cg_cost_book *book,
     cg_cost_limit dated = *limit;
     cg_page *page;
 
-    if (dated.at == 0)
-        dated.at = (int64_t)time(NULL);
+    dated.at = cg_cost_dated(dated.at);
     pthread_mutex_lock(&book->mutex);
     page = cg_book_open_page(book, candidate, structure);
     if (page == NULL || cg_page_add_limit(page, &dated, error) != CELLGATE_OK) {

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "runtime/given.h"
 #include "runtime/session/call.h"
 
 /* Requests are arrays of structs of the application's own size. */
@@ -28,9 +29,11 @@ void cg_request_output(const cellgate_request *request, size_t index,
 
 /* ---- Inputs ------------------------------------------------------------ */
 
+/* Structs of one size, `least` bytes or more (given.h), of which `known` ones
+   are known here. */
 static cellgate_status check_structs(const void *array, size_t count,
-                                     size_t size, const char *what,
-                                     cellgate_error *error)
+                                     size_t least, size_t known,
+                                     const char *what, cellgate_error *error)
 {
     size_t first, each;
 
@@ -40,16 +43,16 @@ static cellgate_status check_structs(const void *array, size_t count,
         return cellgate_fail(error, CELLGATE_INVALID,
                              "the request's %s are NULL", what);
     memcpy(&first, array, sizeof first);
-    if (first < size)
+    if (first < least)
         return cellgate_fail(error, CELLGATE_INVALID,
                              "struct_size of the request's %s is %zu; set it "
                              "to sizeof(struct), %zu here",
-                             what, first, size);
+                             what, first, known);
     for (size_t at = 0; at < count; at++) {
         const void *object = (const char *)array + at * first;
 
         memcpy(&each, object, sizeof each);
-        if (each != first || !cellgate_struct_known(object, size))
+        if (each != first || !cg_given_known(object, least, known))
             return cellgate_fail(error, CELLGATE_INVALID,
                                  "struct_size of %s number %zu of the request "
                                  "is %zu, not %zu, or it has members that this "
@@ -273,8 +276,9 @@ cellgate_status cg_request_check_inputs(const cellgate_request *request,
         return cellgate_fail(error, CELLGATE_INVALID,
                              "the request has %zu inputs; the model takes %zu",
                              request->input_count, model->input_count);
-    status = check_structs(request->inputs, request->input_count,
-                           sizeof(cellgate_input), "inputs", error);
+    status =
+        check_structs(request->inputs, request->input_count, CG_FIRST_INPUT,
+                      sizeof(cellgate_input), "inputs", error);
     for (size_t at = 0; status == CELLGATE_OK && at < model->input_count; at++)
         status = check_input(request, model, at, error);
     return status;
@@ -367,8 +371,9 @@ cellgate_status cg_request_check_outputs(const cellgate_request *request,
                              "the request has %zu outputs; the model gives %zu "
                              "(data NULL for one that is not wanted)",
                              request->output_count, model->output_count);
-    status = check_structs(request->outputs, request->output_count,
-                           sizeof(cellgate_tensor), "outputs", error);
+    status =
+        check_structs(request->outputs, request->output_count, CG_FIRST_TENSOR,
+                      sizeof(cellgate_tensor), "outputs", error);
     for (size_t at = 0; status == CELLGATE_OK && at < model->output_count;
          at++) {
         int32_t value = model->outputs[at];
