@@ -122,17 +122,27 @@ static cellgate_status multiply(cellgate_device *device, cl_command_queue queue,
     return status;
 }
 
-/* Small products, and large ones of good and bad sizes, are different kernels
-   there; drivers compile them at their first launch. */
+/*
+ * Small products, and large ones of good and bad sizes, are different kernels
+ * there; drivers compile them at their first launch. From which size on a product
+ * is large depends on the device, and the library does not say: below 900 for
+ * PoCL; a card does 2048 in no time.
+ */
+#define SMALL 40u
+#define LARGE_ON_CPU 1024u
+#define LARGE 2048u
+
 static cellgate_status multiply_all(cellgate_device *device,
                                     cl_command_queue queue,
                                     cellgate_error *error)
 {
-    static const size_t sizes[] = { 40, 512, 517 };
+    const size_t large =
+        device->found->type & CL_DEVICE_TYPE_CPU ? LARGE_ON_CPU : LARGE;
+    const size_t sizes[] = { SMALL, large, large - 7 };
     const float zero = 0;
     struct ocl_buffer memory = { NULL, 0 };
-    cellgate_status status =
-        ocl_buffer_create(device, 3 * 517 * 517, sizeof(float), &memory, error);
+    cellgate_status status = ocl_buffer_create(
+        device, (int64_t)(3 * large * large), sizeof(float), &memory, error);
     size_t i;
 
     if (status == CELLGATE_OK) {

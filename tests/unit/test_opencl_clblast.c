@@ -22,6 +22,27 @@ clBuildProgram(cl_program program, cl_uint count, const cl_device_id *devices,
     return driver.BuildProgram(program, count, devices, options, notify, data);
 }
 
+/* The kernels that it has made. */
+static char clblast_kernels[32][48];
+static int clblast_kernel_count;
+
+static bool has_made(const char *name)
+{
+    for (int i = 0; i < clblast_kernel_count; i++)
+        if (strcmp(clblast_kernels[i], name) == 0)
+            return true;
+    return false;
+}
+
+__attribute__((visibility("default"))) CL_API_ENTRY cl_kernel CL_API_CALL
+clCreateKernel(cl_program program, const char *name, cl_int *code)
+{
+    if (!has_made(name) && clblast_kernel_count < 32)
+        (void)snprintf(clblast_kernels[clblast_kernel_count++],
+                       sizeof clblast_kernels[0], "%s", name);
+    return driver.CreateKernel(program, name, code);
+}
+
 static cellgate_device *open_with(const char *wanted)
 {
     cellgate_device *device;
@@ -202,6 +223,68 @@ static void test_dense(void **state)
     table->device_close(device);
 }
 
+/* A large product takes other kernels of it than a small one: all of them have
+   run when weights are prepared. */
+static void test_large_products_are_woken(void **state)
+{
+    enum { WIDTH = 900, ROWS = 901 };
+    float *matrix = calloc((size_t)WIDTH * WIDTH, sizeof *matrix);
+    float *rows = calloc((size_t)ROWS * WIDTH, sizeof *rows);
+    float *result = calloc((size_t)ROWS * WIDTH, sizeof *result);
+    const cellgate_dense dense = {
+        .op = { sizeof dense, CELLGATE_OP_DENSE, 0 },
+        .input_size = WIDTH,
+        .units = WIDTH,
+        .activation = { CELLGATE_LINEAR, 0, 0 },
+        .kernel = matrix,
+    };
+    const cellgate_op *const dense_ops[1] = { &dense.op };
+    const cellgate_segment product = { sizeof product, 1, 0, dense_ops };
+    const cellgate_shape of = { sizeof of, ROWS, 1 };
+    const cellgate_segment_run r = {
+        .struct_size = sizeof r,
+        .batch = ROWS,
+        .steps = 1,
+        .x = { rows, WIDTH, WIDTH, CELLGATE_F32, 0 },
+        .y = { result, WIDTH, WIDTH, CELLGATE_F32, 0 },
+    };
+    cellgate_device *device = open_with("yes");
+    cellgate_weights *weights = NULL;
+    cellgate_plan *plan = NULL;
+    uint64_t id = 0;
+    int count, builds;
+
+    (void)state;
+    assert_true(matrix && rows && result);
+    for (int i = 0; i < WIDTH; i++)
+        matrix[i * WIDTH + i] = 2;
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        rows[i] = (float)(i % 1013);
+    while (ocl_variant_at(id)->way != OCL_ROWS ||
+           ocl_variant_at(id)->pack != OCL_PACK_CLBLAST)
+        id++;
+    assert_int_equal(
+        table->prepare(device, &product, OCL_PACK_CLBLAST, &weights, &error),
+        CELLGATE_OK);
+    assert_true(has_made("Xgemm"));
+    count = clblast_kernel_count;
+    builds = clblast_builds;
+    assert_int_equal(
+        table->plan_create(device, weights, id, &of, &plan, &error),
+        CELLGATE_OK);
+    assert_int_equal(table->run(plan, &r, &error), CELLGATE_OK);
+    for (int i = 0; i < ROWS * WIDTH; i++)
+        assert_true(result[i] == 2 * rows[i]);
+    assert_int_equal(clblast_kernel_count, count);
+    assert_int_equal(clblast_builds, builds);
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    table->device_close(device);
+    free(matrix);
+    free(rows);
+    free(result);
+}
+
 static CL_API_ENTRY cl_int CL_API_CALL
 no_fill(cl_command_queue queue, cl_mem buffer, const void *pattern,
         size_t pattern_size, size_t at, size_t size, cl_uint count,
@@ -249,6 +332,7 @@ int main(void)
         cmocka_unit_test(test_does_not_start),
         cmocka_unit_test(test_woken_once),
         cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_large_products_are_woken),
     };
 
 #ifndef HAVE_CLBLAST
