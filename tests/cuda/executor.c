@@ -246,6 +246,30 @@ QUIET static unsigned turn(unsigned i, unsigned count)
     return (unsigned)(((uint64_t)i * 2097593u + order * 31u) % count);
 }
 
+QUIET static void run_thread(struct thread *t)
+{
+    if (t->waiting != RUNS)
+        return;
+    current = t;
+    fibre_resume(fibres, (size_t)(t - threads));
+}
+
+/* The lanes of a thread's warp, until all of them wait for other warps. */
+QUIET static void run_warp(struct thread *of)
+{
+    const unsigned number = thread_number(of);
+    struct thread *lanes = of - number % WARP;
+    int any;
+
+    do {
+        any = 0;
+        for (unsigned i = 0; i < WARP && !failed; i++) {
+            any |= lanes[i].waiting == RUNS;
+            run_thread(&lanes[i]);
+        }
+    } while (any && !failed);
+}
+
 /* Each fibre that can run does so until it waits. */
 QUIET static void pass(unsigned count)
 {
@@ -254,10 +278,9 @@ QUIET static void pass(unsigned count)
 
         if (t->waiting == PAUSES)
             t->waiting = RUNS;
-        if (t->waiting != RUNS)
-            continue;
-        current = t;
-        fibre_resume(fibres, (size_t)(t - threads));
+        run_thread(t);
+        if (order > 1)
+            run_warp(t);
     }
 }
 

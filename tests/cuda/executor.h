@@ -65,7 +65,11 @@ int executor_submit(void *stream, const executor_launch *launch);
 typedef int (*executor_hook)(void *stream, const executor_launch *launch);
 void executor_set_hook(executor_hook hook);
 
-/* The order in which fibres run: 0 forward, 1 backward, else mixed by it. */
+/*
+ * The order in which fibres run: 0 forward and 1 backward, each until it waits
+ * in its turn; else mixed by the number, and each warp as far as it gets
+ * without others.
+ */
 void executor_set_order(unsigned order);
 /* Blocks that a cooperative grid may have; 0: any number. */
 void executor_set_limit(unsigned blocks);

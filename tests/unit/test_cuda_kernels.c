@@ -283,6 +283,7 @@ static void test_persistent(void **state)
           .lengths = LAYER_RAGGED,
           .directions = 2,
           .in_time = 1 },
+        { .batch = 36, .steps = 2, .hidden = 5 }, /* all to the end */
         { .batch = 1, .steps = 6, .hidden = 21, .initial = 3 },
     };
 
