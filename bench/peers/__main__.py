@@ -26,8 +26,8 @@ TITLES = {"onnxruntime": "ONNX Runtime", "openvino": "OpenVINO",
 # Its threads wait for work awake for so long.
 SETTLE = {"onnxruntime": 50e-3}
 # Weights of a row above which its peers are not in memory together: those of
-# row 18, half a gigabyte, would be there some twenty times.
-HEAVY = 1 << 26
+# row 18, half a gigabyte, would be there some twenty times. So many are.
+HEAVY, TOGETHER = 1 << 26, 3
 
 
 def read_options():
@@ -225,8 +225,10 @@ class Table:
         """Lists of peers that fit into memory at once; first comes None, our
         own sides."""
         several = 4 * row.hidden * (row.input + row.hidden) > HEAVY
-        members = [None, *self.peers]
-        return [[member] for member in members] if several else [members]
+        if not several:
+            return [[None, *self.peers]]
+        return [[None]] + [self.peers[first:first + TOGETHER] for first in
+                           range(0, len(self.peers), TOGETHER)]
 
     def add_own(self, row, of):
         if row.batch <= 16 and row.hidden >= 256:
