@@ -14,6 +14,9 @@ AC_DEFUN([CELLGATE_SUMMARY], [
   CELLGATE_SUMMARY_LINE([OpenMP plugin         ], [openmp])
   echo "    kernel levels         scalar$cellgate_levels"
   CELLGATE_SUMMARY_LINE([OpenCL plugin         ], [opencl])
+  CELLGATE_SUMMARY_LINE([CUDA plugin           ], [cuda])
+  AS_IF([test "x$cellgate_have_cuda" = xyes],
+    [echo "    architectures         $with_cuda_arch, and PTX of the last"])
   CELLGATE_SUMMARY_LINE([unit tests (cmocka)   ], [cmocka])
   CELLGATE_SUMMARY_LINE([bench against oneDNN  ], [onednn])
   CELLGATE_SUMMARY_LINE([OpenCL with CLBlast   ], [clblast])

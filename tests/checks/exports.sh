@@ -31,7 +31,8 @@ else
   verdict bad "libcellgate's exports (>) are not the functions of cellgate.h, calibrate.h and generate.h (<)"
 fi
 
-for plugin in .libs/openmp.so plugins/opencl/.libs/opencl.so; do
+for plugin in .libs/openmp.so plugins/opencl/.libs/opencl.so \
+    plugins/cuda/.libs/cuda.so; do
   [ -e "$plugin" ] || continue
   [ "$(defined "$plugin")" = cellgate_plugin_entry ] && verdict ok ||
     verdict bad "$plugin exports more, or less, than cellgate_plugin_entry"

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "plugins/cuda/fused.h"
+
+/* ---- Descriptors ------------------------------------------------------- */
+
+cellgate_status cud_rnn_create(cellgate_device *device,
+                               const struct cud_lstm *lstms, uint32_t layers,
+                               int algorithm, int math, cud_cudnn_rnn *rnn,
+                               cellgate_error *error)
+{
+    const struct cud_cudnn *cudnn = &device->cudnn;
+    cud_cudnn_rnn made = NULL;
+    cellgate_status status =
+        cud_cudnn_check(device, error, cudnn->CreateRNNDescriptor(&made),
+                        "CreateRNNDescriptor", "describing a layer");
+
+    /* Two biases, the second of zeros: the persistent algorithms take no other
+       number. A projection to the hidden size is none. */
+    if (status == CELLGATE_OK)
+        status = cud_cudnn_check(
+            device, error,
+            cudnn->SetRNNDescriptor_v8(
+                made, algorithm, CUD_LSTM, CUD_RNN_DOUBLE_BIAS,
+                lstms[0].directions == 2 ? CUD_BIDIRECTIONAL
+                                         : CUD_UNIDIRECTIONAL,
+                CUD_LINEAR_INPUT, CUD_DATA_FLOAT, CUD_DATA_FLOAT, math,
+                (int32_t)lstms[0].input, (int32_t)lstms[0].hidden,
+                (int32_t)lstms[0].output, (int32_t)layers, NULL,
+                CUD_RNN_PADDED_IO_ENABLED),
+            "SetRNNDescriptor_v8", "describing a layer");
+    if (status == CELLGATE_OK)
+        *rnn = made;
+    else
+        cud_rnn_destroy(device, made);
+    return status;
+}
+
+void cud_rnn_destroy(cellgate_device *device, cud_cudnn_rnn rnn)
+{
+    if (rnn)
+        (void)device->cudnn.DestroyRNNDescriptor(rnn);
+}
+
+/* A sequence; `lengths` of the rows, each at least 1. */
+static cellgate_status set_data(cellgate_device *device, cud_cudnn_data data,
+                                bool time_major, int64_t rows, int64_t span,
+                                int64_t width, const int32_t *lengths,
+                                cellgate_error *error)
+{
+    float padding = 0;
+
+    return cud_cudnn_check(device, error,
+                           device->cudnn.SetRNNDataDescriptor(
+                               data, CUD_DATA_FLOAT,
+                               time_major ? CUD_RNN_DATA_SEQ_MAJOR_UNPACKED
+                                          : CUD_RNN_DATA_BATCH_MAJOR_UNPACKED,
+                               (int)span, (int)rows, (int)width, lengths,
+                               &padding),
+                           "SetRNNDataDescriptor", "describing a sequence");
+}
+
+static cellgate_status set_state(cellgate_device *device,
+                                 cud_cudnn_tensor tensor, int64_t layers,
+                                 int64_t rows, int64_t width,
+                                 cellgate_error *error)
+{
+    const int extents[3] = { (int)layers, (int)rows, (int)width };
+    const int strides[3] = { (int)(rows * width), (int)width, 1 };
+
+    return cud_cudnn_check(device, error,
+                           device->cudnn.SetTensorNdDescriptor(
+                               tensor, CUD_DATA_FLOAT, 3, extents, strides),
+                           "SetTensorNdDescriptor", "describing a state");
+}
+
+static int64_t fused_width(const struct cud_lstm *lstm)
+{
+    return lstm->directions * lstm->output;
+}
+
+/* The sizes do not depend on the lengths; cuDNN wants some all the same. */
+cellgate_status
+cud_rnn_work_size(cellgate_device *device, const struct cud_handle *handle,
+                  cud_cudnn_rnn rnn, const struct cud_lstm *lstms, int64_t rows,
+                  int64_t span, cud_cudnn_data x, int32_t *lengths,
+                  size_t *size, cellgate_error *error)
+{
+    size_t reserve = 0;
+    cellgate_status status;
+    int64_t b;
+
+    for (b = 0; b < rows; b++)
+        lengths[b] = (int32_t)span;
+    status =
+        set_data(device, x, false, rows, span, lstms[0].input, lengths, error);
+    if (status != CELLGATE_OK)
+        return status;
+    return cud_cudnn_check(
+        device, error,
+        device->cudnn.GetRNNTempSpaceSizes(
+            handle->cudnn, rnn, CUD_FWD_MODE_INFERENCE, x, size, &reserve),
+        "GetRNNTempSpaceSizes", "asking for a size");
+}
+
+/* ---- Of a plan --------------------------------------------------------- */
+
+static cellgate_status create_descriptors(struct cellgate_plan *plan,
+                                          struct cud_fused *fused,
+                                          cellgate_error *error)
+{
+    const struct cud_cudnn *cudnn = &plan->device->cudnn;
+    int code = cudnn->CreateRNNDataDescriptor(&fused->x);
+
+    if (code == CUD_CUDNN_SUCCESS)
+        code = cudnn->CreateRNNDataDescriptor(&fused->y);
+    if (code == CUD_CUDNN_SUCCESS)
+        code = cudnn->CreateTensorDescriptor(&fused->h);
+    if (code == CUD_CUDNN_SUCCESS)
+        code = cudnn->CreateTensorDescriptor(&fused->c);
+    return cud_cudnn_check(plan->device, error, code, "Create...Descriptor",
+                           "creating a plan");
+}
+
+/* The algorithm reads the weights as they were laid out for the standard one.
+ */
+static cellgate_status check_layout(struct cellgate_plan *plan,
+                                    const struct cud_stage *stage,
+                                    cud_cudnn_rnn rnn, cellgate_error *error)
+{
+    uint64_t layout = 0;
+    cellgate_status status =
+        cud_rnn_layout(plan->device, plan->handle, rnn, stage, &layout, error);
+
+    if (status != CELLGATE_OK || layout == stage->fused_layout)
+        return status;
+    return cellgate_refuse(error, CELLGATE_REASON_OTHER,
+                           "this cuDNN lays out weights for %s otherwise than "
+                           "for its standard algorithm",
+                           plan->variant->name);
+}
+
+static cellgate_status create_rnns(struct cellgate_plan *plan,
+                                   const struct cud_stage *stage,
+                                   struct cud_fused *fused,
+                                   cellgate_error *error)
+{
+    const struct cud_variant *variant = plan->variant;
+    cellgate_status status =
+        cud_rnn_create(plan->device, stage->lstms, stage->layers,
+                       variant->algorithm, variant->math, &fused->rnn, error);
+
+    if (status == CELLGATE_OK)
+        status = check_layout(plan, stage, fused->rnn, error);
+    if (status == CELLGATE_OK && cud_exact_batch(variant))
+        status = cud_cudnn_check(
+            plan->device, error,
+            plan->device->cudnn.BuildRNNDynamic(plan->handle->cudnn, fused->rnn,
+                                                (int)plan->batch),
+            "BuildRNNDynamic", "creating a plan");
+    if (status != CELLGATE_OK || variant->algorithm == CUD_RNN_ALGO_STANDARD)
+        return status;
+    status = cud_rnn_create(plan->device, stage->lstms, stage->layers,
+                            CUD_RNN_ALGO_STANDARD, variant->math, &fused->plain,
+                            error);
+    return status == CELLGATE_OK
+               ? check_layout(plan, stage, fused->plain, error)
+               : status;
+}
+
+/* The largest that either descriptor needs. */
+static cellgate_status work_size(struct cellgate_plan *plan, uint32_t index,
+                                 int64_t rows, int64_t span, size_t *size,
+                                 cellgate_error *error)
+{
+    const struct cud_stage *stage = &plan->weights->stages[index];
+    const struct cud_fused *fused = &plan->stages[index].fused;
+    size_t plain = 0;
+    cellgate_status status = cud_rnn_work_size(
+        plan->device, plan->handle, fused->rnn, stage->lstms, rows, span,
+        fused->x, plan->host_lengths, size, error);
+
+    if (status == CELLGATE_OK && fused->plain)
+        status = cud_rnn_work_size(plan->device, plan->handle, fused->plain,
+                                   stage->lstms, rows, span, fused->x,
+                                   plan->host_lengths, &plain, error);
+    if (*size < plain)
+        *size = plain;
+    return status;
+}
+
+cellgate_status cud_fused_create(struct cellgate_plan *plan, uint32_t index,
+                                 cellgate_error *error)
+{
+    const struct cud_stage *stage = &plan->weights->stages[index];
+    struct cud_fused *fused = &plan->stages[index].fused;
+    cellgate_status status = create_descriptors(plan, fused, error);
+    size_t size = 0;
+
+    if (status == CELLGATE_OK)
+        status = create_rnns(plan, stage, fused, error);
+    if (status == CELLGATE_OK && plan->steps > 0)
+        status = work_size(plan, index, plan->batch, plan->steps, &size, error);
+    if (status == CELLGATE_OK)
+        status = cud_buffer_create(plan->device, (int64_t)size, 1, &fused->work,
+                                   error);
+    return status;
+}
+
+void cud_fused_destroy(struct cellgate_plan *plan, uint32_t index)
+{
+    const struct cud_cudnn *cudnn = &plan->device->cudnn;
+    struct cud_fused *fused = &plan->stages[index].fused;
+
+    cud_rnn_destroy(plan->device, fused->rnn);
+    cud_rnn_destroy(plan->device, fused->plain);
+    if (fused->x)
+        (void)cudnn->DestroyRNNDataDescriptor(fused->x);
+    if (fused->y)
+        (void)cudnn->DestroyRNNDataDescriptor(fused->y);
+    if (fused->h)
+        (void)cudnn->DestroyTensorDescriptor(fused->h);
+    if (fused->c)
+        (void)cudnn->DestroyTensorDescriptor(fused->c);
+    cud_buffer_destroy(plan->device, &fused->work);
+}
+
+/* ---- A run ------------------------------------------------------------- */
+
+/* Sizes need not grow with the shape, says cuDNN's reference. */
+cellgate_status cud_fused_fits(struct cellgate_plan *plan, bool *fits,
+                               cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+    uint32_t i;
+
+    *fits = true;
+    for (i = 0; status == CELLGATE_OK && i < plan->weights->stage_count; i++) {
+        size_t size = 0;
+
+        if (plan->weights->stages[i].kind != CUD_STAGE_FUSED)
+            continue;
+        status = work_size(plan, i, plan->run->batch, plan->run->steps, &size,
+                           error);
+        if (size > plan->stages[i].fused.work.size)
+            *fits = false;
+    }
+    return status;
+}
+
+cellgate_status cud_fused_describe(struct cellgate_plan *plan, uint32_t index,
+                                   cellgate_error *error)
+{
+    const struct cud_stage *stage = &plan->weights->stages[index];
+    const struct cud_fused *fused = &plan->stages[index].fused;
+    const struct cud_lstm *lstm = &stage->lstms[0];
+    const int64_t layers = (int64_t)stage->layers * lstm->directions;
+    cellgate_device *device = plan->device;
+    cellgate_status status =
+        set_data(device, fused->x, plan->time_major, plan->rows, plan->span,
+                 lstm->input, plan->host_lengths, error);
+
+    if (status == CELLGATE_OK)
+        status =
+            set_data(device, fused->y, plan->time_major, plan->rows, plan->span,
+                     fused_width(lstm), plan->host_lengths, error);
+    if (status == CELLGATE_OK)
+        status = set_state(device, fused->h, layers, plan->rows, lstm->output,
+                           error);
+    if (status == CELLGATE_OK)
+        status = set_state(device, fused->c, layers, plan->rows, lstm->hidden,
+                           error);
+    return status;
+}
+
+static cellgate_status forward(struct cellgate_plan *plan, uint32_t index,
+                               const struct cud_rows *x,
+                               const struct cud_rows *y, cellgate_error *error)
+{
+    const struct cud_stage *stage = &plan->weights->stages[index];
+    const struct cud_stage_plan *of = &plan->stages[index];
+    const struct cud_fused *fused = &of->fused;
+    const int code = plan->device->cudnn.RNNForward(
+        plan->handle->cudnn,
+        plan->ragged && fused->plain ? fused->plain : fused->rnn,
+        CUD_FWD_MODE_INFERENCE, plan->lengths.memory, fused->x, x->memory,
+        fused->y, y->memory, fused->h, of->given_h ? of->h0.memory : NULL,
+        of->h.memory, fused->c, of->given_c ? of->c0.memory : NULL,
+        of->c.memory, stage->fused.size, stage->fused.memory, fused->work.size,
+        fused->work.memory, 0, NULL);
+
+    return cud_cudnn_check(plan->device, error, code, "RNNForward",
+                           "running a segment");
+}
+
+/* The last output of a direction is its final h. */
+static cellgate_status copy_last(struct cellgate_plan *plan, uint32_t index,
+                                 float *last, cellgate_error *error)
+{
+    const struct cud_stage *stage = &plan->weights->stages[index];
+    const struct cud_lstm *lstm = &stage->lstms[stage->layers - 1];
+    const float *h = cud_state_final(plan, index, stage->layers - 1, CUD_H);
+    cellgate_status status = CELLGATE_OK;
+    int d;
+
+    for (d = 0; status == CELLGATE_OK && d < lstm->directions; d++) {
+        const struct cud_block block = {
+            .to = last + d * lstm->output,
+            .to_pitch = stage->width,
+            .from = h + d * plan->rows * lstm->output,
+            .from_pitch = lstm->output,
+            .width = lstm->output,
+            .rows = plan->run->batch,
+        };
+
+        status = cud_copy(plan, &block, cudaMemcpyDeviceToDevice, error);
+    }
+    return status;
+}
+
+/* ---- Rows without a step ----------------------------------------------- */
+
+/* cuDNN did one step of each such row: its final state is the first one. */
+static cellgate_status mend_state(struct cellgate_plan *plan, uint32_t index,
+                                  enum cud_state which, int64_t row,
+                                  int64_t count, cellgate_error *error)
+{
+    const struct cud_stage *stage = &plan->weights->stages[index];
+    const struct cud_stage_plan *of = &plan->stages[index];
+    const int64_t width = cud_state_width(&stage->lstms[0], which);
+    const int64_t layers = (int64_t)stage->layers * stage->lstms[0].directions;
+    const int64_t pitch = plan->rows * width;
+    float *to = cud_state_final(plan, index, 0, which) + row * width;
+    const struct cud_block block = {
+        .to = to,
+        .to_pitch = pitch,
+        .from = cud_state_first(plan, index, 0, which) + row * width,
+        .from_pitch = pitch,
+        .width = count * width,
+        .rows = layers,
+    };
+
+    return (which == CUD_H ? of->given_h : of->given_c)
+               ? cud_copy(plan, &block, cudaMemcpyDeviceToDevice, error)
+               : cud_zero(plan, to, pitch, count * width, layers, error);
+}
+
+static cellgate_status mend_rows(struct cellgate_plan *plan, uint32_t index,
+                                 const struct cud_rows *y, float *last,
+                                 int64_t row, int64_t count,
+                                 cellgate_error *error)
+{
+    const int64_t width = plan->weights->stages[index].width;
+    cellgate_status status = CELLGATE_OK;
+
+    if (plan->span > 0)
+        status = cud_zero(plan, y->memory + row * y->strides.batch,
+                          y->strides.batch, width, count, error);
+    if (status == CELLGATE_OK && last)
+        status = cud_zero(plan, last + row * width, width, width, count, error);
+    if (status == CELLGATE_OK)
+        status = mend_state(plan, index, CUD_H, row, count, error);
+    if (status == CELLGATE_OK)
+        status = mend_state(plan, index, CUD_C, row, count, error);
+    return status;
+}
+
+static cellgate_status mend(struct cellgate_plan *plan, uint32_t index,
+                            const struct cud_rows *y, float *last,
+                            cellgate_error *error)
+{
+    const int64_t batch = plan->run->batch;
+    cellgate_status status = CELLGATE_OK;
+    int64_t row, end;
+
+    for (row = 0; status == CELLGATE_OK && row < batch; row = end) {
+        end = row + 1;
+        if (cud_length(plan, row) > 0)
+            continue;
+        while (end < batch && cud_length(plan, end) == 0)
+            end++;
+        status = mend_rows(plan, index, y, last, row, end - row, error);
+    }
+    return status;
+}
+
+cellgate_status cud_enqueue_fused(struct cellgate_plan *plan, uint32_t index,
+                                  const struct cud_rows *x,
+                                  const struct cud_rows *y, float *last,
+                                  cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+
+    if (plan->span > 0)
+        status = forward(plan, index, x, y, error);
+    if (status == CELLGATE_OK && plan->span > 0 && last)
+        status = copy_last(plan, index, last, error);
+    if (status == CELLGATE_OK && plan->empty_rows)
+        status = mend(plan, index, y, last, error);
+    return status;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fused_weights.c: weights as cuDNN wants them. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "plugins/cuda/fused.h"
+
+/*
+ * A layer and direction has matrices 0 to 3, of the input, 4 to 7, of the
+ * state, in the order of the gates i, f, c, o, and 8, the projection. Those of
+ * gates have biases, of which the second half stays zero.
+ */
+#define GATES 4
+#define MATRICES 8
+#define PROJECTION 8
+
+/* One matrix, or its bias, in cuDNN's weight space. */
+struct place {
+    int32_t layer; /* pseudo-layer: layer * directions + direction */
+    int32_t matrix;
+    int rows, columns;
+    int64_t matrix_at, bias_at; /* bytes; -1: there is none */
+};
+
+static int64_t offset_of(const struct cud_stage *stage, const void *address)
+{
+    return address ? (const char *)address - (const char *)stage->fused.memory
+                   : -1;
+}
+
+/* Rows and columns of a descriptor [1][rows][columns]. */
+static cellgate_status matrix_extent(cellgate_device *device,
+                                     cud_cudnn_tensor tensor, int *rows,
+                                     int *columns, cellgate_error *error)
+{
+    int type, axes, extents[3] = { 0 }, strides[3];
+    cellgate_status status =
+        cud_cudnn_check(device, error,
+                        device->cudnn.GetTensorNdDescriptor(
+                            tensor, 3, &type, &axes, extents, strides),
+                        "GetTensorNdDescriptor", "laying out weights");
+
+    if (status != CELLGATE_OK)
+        return status;
+    if (axes != 3 || extents[0] != 1 || strides[1] != extents[2] ||
+        strides[2] != 1 || type != CUD_DATA_FLOAT)
+        return cellgate_fail(error, CELLGATE_DEVICE_FAILED,
+                             "cuDNN lays out weights in a way that this plugin "
+                             "does not know");
+    *rows = extents[1];
+    *columns = extents[2];
+    return CELLGATE_OK;
+}
+
+/* Asks where a matrix of a layer and its bias lie. */
+static cellgate_status find_place(cellgate_device *device,
+                                  const struct cud_handle *handle,
+                                  cud_cudnn_rnn rnn,
+                                  const struct cud_stage *stage,
+                                  struct place *place, cellgate_error *error)
+{
+    const struct cud_cudnn *cudnn = &device->cudnn;
+    cud_cudnn_tensor matrix = NULL, bias = NULL;
+    void *matrix_address = NULL, *bias_address = NULL;
+    cellgate_status status;
+
+    status =
+        cud_cudnn_check(device, error, cudnn->CreateTensorDescriptor(&matrix),
+                        "CreateTensorDescriptor", "laying out weights");
+    if (status == CELLGATE_OK)
+        status =
+            cud_cudnn_check(device, error, cudnn->CreateTensorDescriptor(&bias),
+                            "CreateTensorDescriptor", "laying out weights");
+    if (status == CELLGATE_OK)
+        status = cud_cudnn_check(
+            device, error,
+            cudnn->GetRNNWeightParams(handle->cudnn, rnn, place->layer,
+                                      stage->fused.size, stage->fused.memory,
+                                      place->matrix, matrix, &matrix_address,
+                                      bias, &bias_address),
+            "GetRNNWeightParams", "laying out weights");
+    place->matrix_at = offset_of(stage, matrix_address);
+    place->bias_at = offset_of(stage, bias_address);
+    if (status == CELLGATE_OK && matrix_address)
+        status =
+            matrix_extent(device, matrix, &place->rows, &place->columns, error);
+    if (matrix)
+        (void)cudnn->DestroyTensorDescriptor(matrix);
+    if (bias)
+        (void)cudnn->DestroyTensorDescriptor(bias);
+    return status;
+}
+
+static int32_t matrix_count(const struct cud_stage *stage)
+{
+    return stage->lstms[0].projects ? PROJECTION + 1 : MATRICES;
+}
+
+static int32_t pseudo_layers(const struct cud_stage *stage)
+{
+    return (int32_t)stage->layers * stage->lstms[0].directions;
+}
+
+cellgate_status cud_rnn_layout(cellgate_device *device,
+                               const struct cud_handle *handle,
+                               cud_cudnn_rnn rnn, const struct cud_stage *stage,
+                               uint64_t *layout, cellgate_error *error)
+{
+    uint64_t sum = 0xcbf29ce484222325u;
+    cellgate_status status;
+    int32_t i;
+    size_t size = 0;
+
+    status = cud_cudnn_check(
+        device, error,
+        device->cudnn.GetRNNWeightSpaceSize(handle->cudnn, rnn, &size),
+        "GetRNNWeightSpaceSize", "laying out weights");
+    sum = (sum ^ size) * 0x100000001b3u;
+    for (i = 0; status == CELLGATE_OK && size == stage->fused.size &&
+                i < pseudo_layers(stage) * matrix_count(stage);
+         i++) {
+        struct place place = { .layer = i / matrix_count(stage),
+                               .matrix = i % matrix_count(stage) };
+
+        status = find_place(device, handle, rnn, stage, &place, error);
+        sum = (sum ^ (uint64_t)place.matrix_at) * 0x100000001b3u;
+        sum = (sum ^ (uint64_t)place.bias_at) * 0x100000001b3u;
+    }
+    *layout = sum;
+    return status;
+}
+
+/* ---- Filling ----------------------------------------------------------- */
+
+/* [columns][stride] of ours, from a column of it on, into [rows][columns]. */
+static void transpose(const float *from, int64_t stride,
+                      const struct place *place, float *to)
+{
+    int64_t row, column;
+
+    for (row = 0; row < place->rows; row++)
+        for (column = 0; column < place->columns; column++)
+            to[row * place->columns + column] = from[column * stride + row];
+}
+
+static void fill_matrix(const struct cud_lstm *lstm,
+                        const cellgate_lstm_weights *w,
+                        const struct place *place, char *host)
+{
+    float *matrix = (float *)(void *)(host + place->matrix_at);
+    const int64_t gate = place->matrix % GATES * lstm->hidden;
+
+    if (place->matrix == PROJECTION) {
+        transpose(w->projection, lstm->output, place, matrix);
+        return;
+    }
+    if (place->matrix < GATES)
+        transpose(w->kernel + gate, GATES * lstm->hidden, place, matrix);
+    else
+        transpose(w->recurrent_kernel + gate, GATES * lstm->hidden, place,
+                  matrix);
+    if (lstm->has_bias && place->matrix < GATES)
+        memcpy(host + place->bias_at, w->bias + gate,
+               (size_t)lstm->hidden * sizeof(float));
+}
+
+/* Whether the place has the extent that it must have, inside the space. */
+static cellgate_status check_place(const struct cud_stage *stage,
+                                   const struct cud_lstm *lstm,
+                                   const struct place *place,
+                                   cellgate_error *error)
+{
+    const int64_t rows =
+        place->matrix == PROJECTION ? lstm->output : lstm->hidden;
+    const int64_t columns = place->matrix == PROJECTION ? lstm->hidden
+                            : place->matrix < GATES     ? lstm->input
+                                                        : lstm->output;
+    const int64_t floats = (int64_t)(stage->fused.size / sizeof(float));
+    const bool biased = place->matrix < GATES;
+
+    if (place->matrix_at >= 0 && place->matrix_at % 4 == 0 &&
+        place->rows == rows && place->columns == columns &&
+        place->matrix_at / 4 + rows * columns <= floats &&
+        (!biased || (place->bias_at >= 0 && place->bias_at % 4 == 0 &&
+                     place->bias_at / 4 + rows <= floats)))
+        return CELLGATE_OK;
+    return cellgate_fail(error, CELLGATE_DEVICE_FAILED,
+                         "op %u: cuDNN's matrix %d is %d by %d, not %lld by "
+                         "%lld",
+                         lstm->op, (int)place->matrix, place->rows,
+                         place->columns, (long long)rows, (long long)columns);
+}
+
+static cellgate_status fill(cellgate_device *device,
+                            const struct cud_handle *handle, cud_cudnn_rnn rnn,
+                            const struct cud_stage *stage,
+                            const cellgate_segment *segment, char *host,
+                            cellgate_error *error)
+{
+    const int32_t directions = stage->lstms[0].directions;
+    cellgate_status status = CELLGATE_OK;
+    int32_t i;
+
+    for (i = 0; status == CELLGATE_OK &&
+                i < pseudo_layers(stage) * matrix_count(stage);
+         i++) {
+        struct place place = { .layer = i / matrix_count(stage),
+                               .matrix = i % matrix_count(stage) };
+        const struct cud_lstm *lstm = &stage->lstms[place.layer / directions];
+        cellgate_lstm from = { .op = { sizeof from, 0, 0 } };
+
+        cellgate_struct_copy(&from, segment->ops[lstm->op]);
+        status = cud_weights_present(lstm, &from, error);
+        if (status == CELLGATE_OK)
+            status = find_place(device, handle, rnn, stage, &place, error);
+        if (status == CELLGATE_OK)
+            status = check_place(stage, lstm, &place, error);
+        if (status == CELLGATE_OK)
+            fill_matrix(lstm, &from.weights[place.layer % directions], &place,
+                        host);
+    }
+    return status;
+}
+
+static cellgate_status upload(cellgate_device *device,
+                              const struct cud_handle *handle,
+                              cud_cudnn_rnn rnn, struct cud_stage *stage,
+                              const cellgate_segment *segment,
+                              cellgate_error *error)
+{
+    cellgate_status status;
+    size_t size = 0;
+    char *host;
+
+    status = cud_cudnn_check(
+        device, error,
+        device->cudnn.GetRNNWeightSpaceSize(handle->cudnn, rnn, &size),
+        "GetRNNWeightSpaceSize", "laying out weights");
+    if (status == CELLGATE_OK)
+        status =
+            cud_buffer_create(device, (int64_t)size, 1, &stage->fused, error);
+    if (status != CELLGATE_OK)
+        return status;
+    host = calloc(1, size > 0 ? size : 1);
+    if (!host)
+        return cellgate_fail(error, CELLGATE_NO_MEMORY,
+                             "no memory to lay out %zu bytes of weights", size);
+    status = fill(device, handle, rnn, stage, segment, host, error);
+    if (status == CELLGATE_OK)
+        status = cud_upload(device, &stage->fused, host, size, error);
+    free(host);
+    if (status == CELLGATE_OK)
+        status = cud_rnn_layout(device, handle, rnn, stage,
+                                &stage->fused_layout, error);
+    return status;
+}
+
+cellgate_status cud_fused_prepare(cellgate_device *device,
+                                  struct cud_stage *stage,
+                                  const cellgate_segment *segment,
+                                  cellgate_error *error)
+{
+    struct cud_handle *handle = NULL;
+    cud_cudnn_rnn rnn = NULL;
+    cellgate_status status;
+
+    status = cud_rnn_create(device, stage->lstms, stage->layers,
+                            CUD_RNN_ALGO_STANDARD, CUD_FMA_MATH, &rnn, error);
+    if (status == CELLGATE_OK)
+        status = cud_handle_take(device, &handle, error);
+    if (status == CELLGATE_OK)
+        status = upload(device, handle, rnn, stage, segment, error);
+    cud_handle_give(device, handle);
+    cud_rnn_destroy(device, rnn);
+    return status;
+}
