@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The conformance suite on the CUDA plugin over stand-ins for the runtime and
+# cuDNN, its own kernels on the CPU executor: all of it in the fused variants, and
+# in those of the executor, which is slow, the groups in which they differ.
+. "${srcdir:-.}/tests/cuda/standin.sh"
+libraries "$PWD/tests/cuda/libraries"
+conform() {
+  ./cellgate-conform ${CONFORM_MODE:---quick} "$@" "$standin" || exit
+}
+if [ -n "${CONFORM_MODE-}" ]; then
+  conform
+  exit
+fi
+case " ${CFLAGS-} " in
+*-fsanitize*) few=yes ;;
+*) few=no ;;
+esac
+for variant in cudnn cudnn-dynamic; do
+  conform --variant $variant
+done
+conform --variant rows
+for variant in cudnn-static cudnn-small cudnn-tf32 cudnn-small-f16; do
+  conform --variant $variant --filter lengths
+done
+for group in layouts outputs resident optional; do
+  conform --variant step --filter $group
+  conform --variant block --filter $group
+  conform --variant persistent --filter $group
+done
+[ $few = no ] || exit 0
+for variant in step-f16 block-bf16 persistent-bf16; do
+  conform --variant $variant --filter outputs
+done
+for group in lengths chains plans; do
+  conform --variant block --filter $group
+done
+conform --variant step --filter lengths
+# Too little memory to compute all input products ahead.
+CELLGATE_STANDIN='memory=16' conform --variant step --filter shapes

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* standin_private.h: what the parts of the runtime's stand-in share. */
+#ifndef TESTS_CUDA_STANDIN_PRIVATE_H
+#define TESTS_CUDA_STANDIN_PRIVATE_H
+
+#include "tests/cuda/standin.h"
+
+#define STANDIN_DEVICES 8
+
+/* The current device, if it is whole; else its error, which stays. */
+cudaError_t standin_usable(int device);
+/* Remembers and returns an error. */
+cudaError_t standin_error(cudaError_t code);
+void standin_break(int device, cudaError_t code);
+
+/* Does what the device's streams still have to do. */
+void standin_flush(int device);
+/* The same for one stream; what its device says then. */
+cudaError_t standin_flush_stream(cudaStream_t stream);
+
+/* Makes the devices' memory accessible for work, and forbids it again. */
+void standin_open_memory(void);
+void standin_close_memory(void);
+
+/* Everything that lives of each kind is a fault. */
+void standin_check_leaks(void);
+
+#endif

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* standin_stream.c: streams, events, graphs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tests/cuda/standin_private.h"
+
+struct work {
+    struct work *next;
+    void (*run)(void *arguments);
+    void *arguments;
+    bool launch;
+};
+
+struct queue {
+    struct work *first, **end;
+};
+
+struct stream {
+    int device;
+    struct queue queue;
+    struct queue *capture; /* what a graph is made of */
+    struct stream *next;
+};
+
+struct event {
+    int device;
+    bool recorded, done;
+    double time;
+    struct event *next;
+};
+
+/* Those that live. What is destroyed stays in memory for a while, so that its
+   address is nothing else's, and who uses it is found. */
+#define KEPT 1024
+static struct stream *streams;
+static struct event *events;
+static void *destroyed[KEPT];
+static size_t destroyed_count;
+static struct stream null_streams[STANDIN_DEVICES];
+static long launches;
+
+static void bury(void *thing)
+{
+    void **place = &destroyed[destroyed_count++ % KEPT];
+
+    free(*place);
+    *place = thing;
+}
+
+/* ---- Queues ------------------------------------------------------------ */
+
+static void add_work(struct queue *queue, void (*run)(void *),
+                     const void *arguments, size_t size, bool launch)
+{
+    struct work *work = calloc(1, sizeof *work);
+
+    if (!queue->end)
+        queue->end = &queue->first;
+    if (work)
+        work->arguments = malloc(size);
+    if (!work || !work->arguments)
+        standin_fault("no memory");
+    work->run = run;
+    work->launch = launch;
+    memcpy(work->arguments, arguments, size);
+    *queue->end = work;
+    queue->end = &work->next;
+}
+
+static struct stream *stream_of(cudaStream_t handle)
+{
+    struct stream *stream = (struct stream *)handle;
+    struct stream *at;
+
+    if (!handle) {
+        stream = &null_streams[standin_device()];
+        stream->device = standin_device();
+        return stream;
+    }
+    for (at = streams; at && at != stream; at = at->next)
+        ;
+    if (!at)
+        standin_fault("%p is no stream, or was destroyed", (void *)handle);
+    return at;
+}
+
+int standin_stream_device(cudaStream_t handle)
+{
+    return stream_of(handle)->device;
+}
+
+cudaError_t standin_enqueue(cudaStream_t handle, void (*run)(void *),
+                            const void *arguments, size_t size, bool launch)
+{
+    struct stream *stream = stream_of(handle);
+    const cudaError_t code = standin_usable(stream->device);
+
+    if (code == cudaSuccess)
+        add_work(stream->capture ? stream->capture : &stream->queue, run,
+                 arguments, size, launch);
+    return code;
+}
+
+/* The devices' order: one thing after the other. */
+static void run_work(struct stream *stream)
+{
+    struct work *work = stream->queue.first;
+
+    stream->queue.first = work->next;
+    if (!work->next)
+        stream->queue.end = &stream->queue.first;
+    if (work->launch && ++launches == standin_settings.sticky)
+        standin_break(stream->device, cudaErrorIllegalAddress);
+    if (standin_usable(stream->device) == cudaSuccess)
+        work->run(work->arguments);
+    free(work->arguments);
+    free(work);
+}
+
+static cudaError_t flush(struct stream *stream)
+{
+    standin_open_memory();
+    while (stream->queue.first)
+        run_work(stream);
+    standin_close_memory();
+    return standin_usable(stream->device);
+}
+
+cudaError_t standin_flush_stream(cudaStream_t handle)
+{
+    struct stream *stream = stream_of(handle);
+
+    if (stream->capture)
+        standin_fault("a stream that is captured is waited for");
+    return flush(stream);
+}
+
+void standin_flush(int device)
+{
+    struct stream *at;
+
+    for (at = streams; at; at = at->next)
+        if (at->device == device)
+            (void)flush(at);
+    (void)flush(&null_streams[device]);
+}
+
+long standin_launches(void)
+{
+    return launches;
+}
+
+/* ---- Streams ----------------------------------------------------------- */
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *handle, unsigned flags)
+{
+    struct stream *stream = calloc(1, sizeof *stream);
+    cudaError_t code;
+
+    if (!stream)
+        standin_fault("no memory");
+    if (flags != cudaStreamNonBlocking)
+        standin_fault("a stream that waits for the default one");
+    standin_lock();
+    code = standin_usable(standin_device());
+    if (code == cudaSuccess) {
+        stream->device = standin_device();
+        stream->next = streams;
+        streams = stream;
+        *handle = (cudaStream_t)stream;
+        standin_count("streams", 1);
+    } else {
+        free(stream);
+    }
+    standin_unlock();
+    return code;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t handle)
+{
+    struct stream **at = &streams, *stream;
+
+    standin_lock();
+    stream = stream_of(handle);
+    if (stream->queue.first)
+        standin_fault("a stream is destroyed before its work is done");
+    while (*at != stream)
+        at = &(*at)->next;
+    *at = stream->next;
+    bury(stream);
+    standin_count("streams", -1);
+    standin_unlock();
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t handle)
+{
+    cudaError_t code;
+
+    standin_lock();
+    code = standin_flush_stream(handle);
+    standin_unlock();
+    return code;
+}
+
+/* ---- Events ------------------------------------------------------------ */
+
+static struct event *event_of(cudaEvent_t handle)
+{
+    struct event *at;
+
+    for (at = events; at && at != (struct event *)handle; at = at->next)
+        ;
+    if (!at)
+        standin_fault("%p is no event, or was destroyed", (void *)handle);
+    return at;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *handle)
+{
+    struct event *event = calloc(1, sizeof *event);
+
+    if (!event)
+        standin_fault("no memory");
+    standin_lock();
+    event->device = standin_device();
+    event->next = events;
+    events = event;
+    *handle = (cudaEvent_t)event;
+    standin_count("events", 1);
+    standin_unlock();
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t handle)
+{
+    struct event **at = &events, *event;
+
+    standin_lock();
+    event = event_of(handle);
+    while (*at != event)
+        at = &(*at)->next;
+    *at = event->next;
+    bury(event);
+    standin_count("events", -1);
+    standin_unlock();
+    return cudaSuccess;
+}
+
+static void finish_event(void *arguments)
+{
+    struct event *event = *(struct event **)arguments;
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    event->time = 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+    event->done = true;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream)
+{
+    struct event *event;
+    cudaError_t code;
+
+    standin_lock();
+    event = event_of(handle);
+    if (event->device != standin_stream_device(stream))
+        standin_fault("an event is recorded on another device");
+    event->recorded = true;
+    event->done = false;
+    code = standin_enqueue(stream, finish_event, &event, sizeof event, false);
+    standin_unlock();
+    return code;
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from,
+                                 cudaEvent_t to)
+{
+    const struct event *a, *b;
+
+    standin_lock();
+    a = event_of(from);
+    b = event_of(to);
+    if (!a->recorded || !b->recorded || !a->done || !b->done)
+        standin_fault("time is read of an event that has not happened");
+    *milliseconds = (float)(b->time - a->time);
+    standin_unlock();
+    return cudaSuccess;
+}

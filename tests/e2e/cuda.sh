@@ -1,0 +1,133 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The CUDA plugin on a machine without a driver, and over the stand-ins: what is
+# said of drivers, libraries and devices that do not do; what is not fused, and
+# why; several GPUs, of which one is lost.
+. "${srcdir:-.}/tests/cuda/standin.sh"
+. "${srcdir:-.}/tests/e2e/setup.sh"
+model=$fixtures/article
+
+# The plugin as it is installed. Where there is a driver it runs.
+offer openmp.so "$build/plugins/cuda/.libs/cuda.so"
+ini=$work/cuda.ini
+cat >"$ini" <<INI
+[cellgate]
+plugin_path = $plugins
+
+[device card]
+plugin = cuda
+
+[device cpu]
+plugin = openmp
+INI
+if [ ! -e /dev/nvidiactl ]; then
+  expect 0 cellgate devices --config "$ini"
+  says stdout "no NVIDIA driver"
+  says stdout "install the driver"
+  expect 0 cellgate run $model.keras --config "$ini" --input $model.npz:in0 \
+    --compare $model.npz:out0 --json
+  json device cpu
+  expect 5 cellgate run $model.keras --config "$ini" --input $model.npz:in0 \
+    --device card
+  says stderr "no NVIDIA driver"
+fi
+
+# Over the stand-ins.
+rm -f "$plugins/cuda.so"
+cp "$standin" "$plugins/cuda.so"
+libraries "$work/libraries"
+with() { # SETTINGS COMMAND...
+  settings=$1
+  shift
+  CELLGATE_STANDIN=$settings "$@"
+}
+run="cellgate run $model.keras --config $ini --input $model.npz:in0 --compare $model.npz:out0 --json"
+devices="cellgate devices --config $ini"
+sed -i 's/^plugin_path/probe_cache = no\nplugin_path/' "$ini"
+
+expect 0 with 'devices=1' $devices
+says stdout "NVIDIA stand-in 0"
+says stdout "CUDA 13.0, cuDNN 9.19.0"
+expect 0 with 'devices=1' $run
+json device card
+json variant cudnn
+
+for case in 'driver=0:no NVIDIA driver' \
+  'driver=12040:it is for CUDA 12.4, and this plugin needs 13.0' \
+  'count_code=100:the NVIDIA driver shows no GPU' \
+  'count_code=34:the libcuda.so.1 that was found is the toolkit' \
+  'count_code=802:start nvidia-fabricmanager' \
+  'count_code=803:are of different versions' \
+  'count_code=804:do not support this GPU' \
+  'count_code=3:the NVIDIA driver does not start' \
+  'count_code=46:the CUDA driver fails' \
+  'capability=61:it has compute capability 6.1, and the kernels are built for' \
+  'prohibited=1:its compute mode is Prohibited'; do
+  expect 0 with "${case%%:*}" $devices
+  says stdout "${case#*:}"
+  expect 0 with "${case%%:*}" $run
+  json device cpu
+done
+
+# Without a cuDNN that does, our own kernels run, and it is said why.
+for case in 'cudnn=8905:is cuDNN 8, and version 9 is needed' \
+  'cudnn=100100:is cuDNN 10, and version 9 is needed' \
+  'cudnn_create=1001:is all of cuDNN installed?'; do
+  expect 0 with "${case%%:*}" $run
+  json device card
+  json variant step
+  says stderr "${case#*:}"
+done
+rm "$work/libraries/libcudnn.so.9"
+printf 'cudnn = none\n' >"$work/none"
+sed -i '/^plugin = cuda/r '"$work/none" "$ini"
+expect 0 with 'devices=1' $run
+json variant step
+says stderr "a setting excludes cuDNN"
+sed -i "s|^cudnn = none|cudnn = $work/nowhere.so|" "$ini"
+expect 0 with 'devices=1' $run
+json variant step
+says stderr "cuDNN was not found"
+says stderr "install cuDNN 9"
+sed -i "s|^cudnn = .*|cudnn = $build/tests/cuda/.libs/libcudart-standin.so|" "$ini"
+expect 0 with 'devices=1' $run
+json variant step
+says stderr "it has no cudnnGetVersion"
+sed -i '/^cudnn = /d' "$ini"
+libraries "$work/libraries"
+
+# What keeps a model off the fused path, in Keras's words.
+inspect() { # MODEL TEXT
+  expect 0 with 'devices=1' cellgate inspect "$fixtures/$1" --config "$ini"
+  says stdout "$2"
+}
+inspect article.keras "card"
+
+# Two GPUs, of which the first is too old.
+expect 0 with 'devices=2 capability=61' $devices
+says stdout "unusable: compute capability 6.1 is below"
+says stdout "NVIDIA stand-in 1"
+cat >"$work/two.ini" <<INI
+[cellgate]
+plugin_path = $plugins
+probe_cache = no
+
+[scheduler]
+fallback = run
+
+[device first]
+plugin = cuda
+index = 0
+
+[device second]
+plugin = cuda
+index = 1
+INI
+expect 0 with 'devices=2' cellgate run $model.keras --config "$work/two.ini" \
+  --input $model.npz:in0 --compare $model.npz:out0 --json
+json device first
+expect 0 with 'devices=2 capability=61' cellgate run $model.keras \
+  --config "$work/two.ini" --input $model.npz:in0 --compare $model.npz:out0 \
+  --json
+json device second
+finish
