@@ -38,42 +38,53 @@ static void *map(cellgate_device *device, cl_mem buffer, size_t size)
         memory = device->cl->EnqueueMapBuffer(queue, buffer, CL_TRUE,
                                               CL_MAP_READ | CL_MAP_WRITE, 0,
                                               size, 0, NULL, NULL, &code);
-    if (!memory || code != CL_SUCCESS)
-        return NULL;
-    if ((uintptr_t)memory % ALIGNMENT == 0)
-        return memory;
-    (void)device->cl->EnqueueUnmapMemObject(queue, buffer, memory, 0, NULL,
-                                            NULL);
-    (void)device->cl->Finish(queue);
-    return NULL;
+    return memory && code == CL_SUCCESS ? memory : NULL;
+}
+
+/* Maps a buffer, of our own memory if `own` is not NULL; false: it cannot be
+   had, or a driver does not keep to its place. */
+static bool make(cellgate_device *device, struct ocl_pinned *made, void *own)
+{
+    const cl_mem_flags flags =
+        CL_MEM_READ_WRITE | (own ? CL_MEM_USE_HOST_PTR : CL_MEM_ALLOC_HOST_PTR);
+    cl_int code;
+
+    made->own = own;
+    made->buffer = device->cl->CreateBuffer(device->context, flags, made->size,
+                                            own, &code);
+    if (code != CL_SUCCESS)
+        return false;
+    made->mapped = map(device, made->buffer, made->size);
+    if (made->mapped && (!own || made->mapped == own)) {
+        made->memory =
+            (char *)made->mapped +
+            (ALIGNMENT - (uintptr_t)made->mapped % ALIGNMENT) % ALIGNMENT;
+        return true;
+    }
+    if (made->mapped) {
+        (void)device->cl->EnqueueUnmapMemObject(
+            device->pinned_queue, made->buffer, made->mapped, 0, NULL, NULL);
+        (void)device->cl->Finish(device->pinned_queue);
+    }
+    (void)device->cl->ReleaseMemObject(made->buffer);
+    return false;
 }
 
 static struct ocl_pinned *allocate(cellgate_device *device, size_t size)
 {
     struct ocl_pinned *made = calloc(1, sizeof *made);
-    cl_mem_flags flags = CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR;
-    cl_int code;
+    void *own = NULL;
 
     if (!made)
         return NULL;
-    made->size = size > 0 ? size : 1;
-    if (device->found->unified) {
-        made->size = (made->size + PAGE - 1) / PAGE * PAGE;
-        made->own = aligned_alloc(PAGE, made->size);
-        if (made->own)
-            flags = CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR;
-    }
-    made->buffer = device->cl->CreateBuffer(device->context, flags, made->size,
-                                            made->own, &code);
-    if (code == CL_SUCCESS)
-        made->memory = map(device, made->buffer, made->size);
-    else
-        made->buffer = NULL;
-    if (made->memory)
+    made->size = ((size + ALIGNMENT) / PAGE + 1) * PAGE;
+    if (device->found->unified)
+        own = aligned_alloc(PAGE, made->size);
+    if (own && make(device, made, own))
         return made;
-    if (made->buffer)
-        (void)device->cl->ReleaseMemObject(made->buffer);
-    free(made->own);
+    free(own);
+    if (make(device, made, NULL))
+        return made;
     free(made);
     return NULL;
 }
@@ -82,7 +93,7 @@ void *ocl_host_allocate(cellgate_device *device, size_t size)
 {
     struct ocl_pinned *made = NULL;
 
-    if (atomic_load(&device->lost) || size > SIZE_MAX - PAGE)
+    if (atomic_load(&device->lost) || size > SIZE_MAX - 2 * (size_t)PAGE)
         return NULL;
     (void)pthread_mutex_lock(&device->lock);
     made = allocate(device, size);
@@ -106,7 +117,7 @@ void ocl_host_release(cellgate_device *device, void *memory)
     if (found) {
         *at = found->next;
         (void)cl->EnqueueUnmapMemObject(device->pinned_queue, found->buffer,
-                                        found->memory, 0, NULL, NULL);
+                                        found->mapped, 0, NULL, NULL);
         /* A device that is lost never finishes. */
         if (!atomic_load(&device->lost))
             (void)cl->Finish(device->pinned_queue);

@@ -8,8 +8,9 @@
 struct ocl_pinned {
     struct ocl_pinned *next;
     cl_mem buffer;
-    void *memory; /* where it is mapped */
-    size_t size;
+    void *mapped; /* where it is mapped */
+    void *memory; /* what is handed out: the same, or a little further */
+    size_t size;  /* of the buffer */
     void *own; /* the same, where the device works on it as it is; else NULL */
     const void *owner; /* the run that the device has it for, or NULL */
 };

@@ -36,7 +36,7 @@ static cellgate_status enqueue_lstm(struct cellgate_plan *plan, uint32_t index,
                                     cellgate_error *error)
 {
     const struct ocl_stage *stage = &plan->weights->stages[index];
-    struct ocl_rows y = { .strides = { 0, 0 } }, last = y;
+    struct ocl_rows y = { .strides = { 0, 0, 0 } }, last = y;
 
     if (stage->sequence)
         y = *result;

@@ -18,6 +18,7 @@ check() {
 }
 all='projection=3 bidirectional sigmoid/tanh/tanh sigmoid/tanh/tanh bias peepholes coupled clip'
 check --filter resident
+check --filter optional
 check --filter "$all"
 check --filter "$all" --set kernels=lanes --set work_group=16
 check --filter 'chains: batch=1 ' --set kernels=lanes --set work_group=64

@@ -205,11 +205,52 @@ static void test_one_owner(void **state)
     assert_int_equal(written + read_back, 0);
 
     /* Not a byte beyond it. */
-    assert_non_null(ocl_pinned_claim(device, plan, block, 8192 * 3 - 1));
-    assert_null(ocl_pinned_claim(device, plan, block + 1, 8192 * 3));
+    assert_non_null(ocl_pinned_claim(device, plan, block, 4096 * 6 - 1));
+    assert_null(ocl_pinned_claim(device, plan, block + 1, 4096 * 6));
     assert_null(ocl_pinned_claim(device, plan, block - 1, 4));
     assert_null(ocl_pinned_claim(device, plan, x, 4));
     ocl_pinned_let_go(device, plan);
+    table->plan_destroy(plan);
+    table->host_release(device, block);
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
+static CL_API_ENTRY cl_mem CL_API_CALL elsewhere(cl_context context,
+                                                 cl_mem_flags flags,
+                                                 size_t size, void *from,
+                                                 cl_int *code)
+{
+    (void)from;
+    flags &= ~(cl_mem_flags)CL_MEM_USE_HOST_PTR;
+    return driver.CreateBuffer(context, flags | CL_MEM_ALLOC_HOST_PTR, size,
+                               NULL, code);
+}
+
+/* A driver that maps at another place than it was given: there is memory all
+   the same, which is copied. */
+static void test_not_in_place(void **state)
+{
+    cellgate_device *device = open_device();
+    cellgate_weights *weights = prepare(device);
+    cellgate_plan *plan = NULL;
+
+    (void)state;
+    instance->api.CreateBuffer = elsewhere;
+    block = table->host_allocate(device, (size_t)6000 * sizeof *block);
+    instance->api = driver;
+    assert_non_null(block);
+    assert_null(ocl_pinned_claim(device, weights, block, 1));
+    assert_int_equal(
+        table->plan_create(device, weights, 0, &shape, &plan, &error),
+        CELLGATE_OK);
+    assert_int_equal(run(plan, first_y), CELLGATE_OK);
+    count_copies();
+    assert_int_equal(run_block(plan), CELLGATE_OK);
+    instance->api = driver;
+    assert_int_equal(written, sizeof x);
+    assert_int_equal(read_back, sizeof y);
+    expect_block(first_y);
     table->plan_destroy(plan);
     table->host_release(device, block);
     table->weights_free(weights);
@@ -307,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_nothing_is_copied),
         cmocka_unit_test(test_strides),
         cmocka_unit_test(test_one_owner),
+        cmocka_unit_test(test_not_in_place),
         cmocka_unit_test(test_plans_overlap),
     };
 
