@@ -32,7 +32,7 @@ static void *map(cellgate_device *device, cl_mem buffer, size_t size)
 {
     const cl_command_queue queue = queue_of(device);
     void *memory = NULL;
-    cl_int code;
+    cl_int code = CL_SUCCESS;
 
     if (queue)
         memory = device->cl->EnqueueMapBuffer(queue, buffer, CL_TRUE,
