@@ -90,27 +90,27 @@ CUK_DEVICE void h_init(const block_thread<ROWS> &t, float *h)
 /* Row by row: z += x[k] * w for four of the depth. */
 template <int ROWS>
 CUK_DEVICE void multiply_four(const float *h, int pitch, const float4 w[4],
-                              float4 z[ROWS])
+                              float4 z[ROWS][1])
 {
     CUK_UNROLL
     for (int r = 0; r < ROWS; r++) {
         const float4 x = *(const float4 *)(h + r * pitch);
 
-        add_scaled(z[r], x.x, w[0]);
-        add_scaled(z[r], x.y, w[1]);
-        add_scaled(z[r], x.z, w[2]);
-        add_scaled(z[r], x.w, w[3]);
+        add_scaled(z[r][0], x.x, w[0]);
+        add_scaled(z[r][0], x.y, w[1]);
+        add_scaled(z[r][0], x.z, w[2]);
+        add_scaled(z[r][0], x.w, w[3]);
     }
 }
 
 template <int HELD, int ROWS>
 CUK_DEVICE void multiply_h(const block_thread<ROWS> &t, const float *h,
                            const float4 held[HELD][4], const float4 *spilled,
-                           float4 z[ROWS])
+                           float4 z[ROWS][1])
 {
     CUK_UNROLL
     for (int r = 0; r < ROWS; r++)
-        z[r] = four(0, 0, 0, 0);
+        z[r][0] = four(0, 0, 0, 0);
     h += t.slice * 4;
     CUK_UNROLL
     for (int j = 0; j < HELD; j++)
@@ -124,31 +124,6 @@ CUK_DEVICE void multiply_h(const block_thread<ROWS> &t, const float *h,
             w[i] = spilled[((j - HELD) * 4 + i) * blockDim.x + threadIdx.x];
         multiply_four<ROWS>(h + j * SLICES * 4, t.pitch, w, z);
     }
-}
-
-/* The sum over a unit's slices; lane s has row s / (SLICES / ROWS) of it. */
-template <int ROWS> CUK_DEVICE float4 sum_of_slices(int slice, float4 z[ROWS])
-{
-    CUK_UNROLL
-    for (int lane = SLICES / 2, rows = ROWS; lane > 0; lane /= 2) {
-        if (rows > 1) {
-            const bool upper = slice & lane;
-
-            rows /= 2;
-            CUK_UNROLL
-            for (int r = 0; r < ROWS / 2; r++) {
-                if (r >= rows)
-                    break;
-                const float4 low = z[r], high = z[r + rows];
-
-                z[r] = upper ? high : low;
-                add_to(z[r], shuffle_xor(upper ? low : high, lane));
-            }
-        } else {
-            add_to(z[0], shuffle_xor(z[0], lane));
-        }
-    }
-    return z[0];
 }
 
 template <int ROWS>
@@ -188,13 +163,15 @@ CUK_DEVICE void block_steps(const cuk_lstm &a, block_thread<ROWS> &t, int end,
     for (int step = a.first; step < end; step += AHEAD(ROWS)) {
         CUK_UNROLL
         for (int i = 0; i < AHEAD(ROWS); i++) {
-            float4 rows[ROWS], z;
+            float4 rows[ROWS][1], z;
             float *swap = h;
 
             if (step + i >= end)
                 break;
             multiply_h<HELD, ROWS>(t, h, held, spilled, rows);
-            z = sum_of_slices<ROWS>(t.slice, rows);
+            /* Lane s of a unit's has row s / (SLICES / ROWS). */
+            add_slices<SLICES / 2, ROWS, 1>(t.slice, 1, rows);
+            z = rows[0][0];
             add_to(z, products[i]);
             products[i] = fetch(a, t, step + i + AHEAD(ROWS));
             block_cell<ROWS, USUAL_CELL>(a, t, step + i, z, h_next);

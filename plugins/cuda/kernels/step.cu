@@ -11,8 +11,11 @@
  * lanes of a slice read as one. Then the slices' sums are added up, within
  * warps by shuffles, and a thread does the cell of a unit and a row.
  *
- * The weights are read once for each TILE rows. With one row a block reads
- * 64 bytes of every k: at H 512 128 blocks read 4 MiB of L2 in all.
+ * The weights are read once for each TILE rows: 16 H^2 bytes in float32, from
+ * L2 where they fit (50 MB on an H100 or H200, so up to H 1700 or so), from
+ * memory where they do not: at H 2048 64 MiB, 14 us at the 4.8 TB/s of an
+ * H200's data sheet. With one row a block reads 64 bytes of every k, so that at
+ * H 512 128 blocks share the reading. Under all that lies a launch.
  */
 #include "plugins/cuda/kernels/cell.h"
 #include "plugins/cuda/kernels/weights.h"

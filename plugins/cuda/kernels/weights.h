@@ -116,6 +116,44 @@ template <int TYPE> CUK_DEVICE float4 gates(const void *from, size_t at)
     return decode<TYPE>(stored_gates<TYPE>(from, at));
 }
 
+/* Number by number: a choice between two places would keep them in memory. */
+CUK_DEVICE float4 either(bool which, const float4 &x, const float4 &y)
+{
+    return four(which ? x.x : y.x, which ? x.y : y.y, which ? x.z : y.z,
+                which ? x.w : y.w);
+}
+
+/*
+ * Adds up over the slices of a warp, `apart` lanes apart, 2 PART of them: rows
+ * spread over the lanes as long as there are several, each half of the lanes
+ * keeping half of them. Slice s then has row s / (2 PART / ROWS), in z[0].
+ */
+template <int PART, int ROWS, int EACH>
+CUK_DEVICE void add_slices(int slice, int apart, float4 z[][EACH])
+{
+    if constexpr (PART > 0) {
+        if constexpr (ROWS > 1) {
+            const bool upper = slice & PART;
+
+            CUK_UNROLL
+            for (int r = 0; r < ROWS / 2; r++)
+                CUK_UNROLL
+            for (int n = 0; n < EACH; n++) {
+                const float4 low = z[r][n], high = z[r + ROWS / 2][n];
+
+                z[r][n] = either(upper, high, low);
+                add_to(z[r][n],
+                       shuffle_xor(either(upper, low, high), PART * apart));
+            }
+        } else {
+            CUK_UNROLL
+            for (int n = 0; n < EACH; n++)
+                add_to(z[0][n], shuffle_xor(z[0][n], PART * apart));
+        }
+        add_slices<PART / 2, (ROWS > 1 ? ROWS / 2 : 1), EACH>(slice, apart, z);
+    }
+}
+
 /* Where the gates of row k and a unit are in a packed recurrent kernel, in
    groups of four. */
 CUK_DEVICE size_t packed_at(int depth, int unit, int k)
