@@ -95,6 +95,7 @@ QUIET static void wait_as(enum waiting waiting, const char *file, int line)
 
     t->waiting = waiting;
     t->where = (struct source){ file, line };
+    fibre_release(&launch); /* for who runs launches, if it goes no further */
     do
         fibre_yield();
     while (failed);

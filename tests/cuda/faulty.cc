@@ -68,7 +68,8 @@ static void faulty_kernel(const faulty_parameters a)
         grid_neighbours(a);
         break;
     case FAULTY_POISON:
-        a.out[0] = shared[0];
+        if (threadIdx.x == 0)
+            a.out[0] = shared[0];
         break;
     case FAULTY_MISSED:
         if (threadIdx.x > 3)

@@ -196,9 +196,12 @@ void fibre_begin(fibre *fibres, size_t at, void (*body)(void *), void *argument)
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
              0) == MAP_FAILED)
         abort();
-    f->thread = __tsan_create_fiber(0);
 #endif
     context_init(f);
+#ifdef FIBRE_TSAN
+    /* After all of that: it sees what was done before. */
+    f->thread = __tsan_create_fiber(0);
+#endif
 }
 
 void fibre_end(fibre *fibres, size_t at)
