@@ -93,6 +93,29 @@ cellgate_status cud_cudnn_check(cellgate_device *device, cellgate_error *error,
     return status;
 }
 
+cellgate_status cud_blaslt_check(cellgate_device *device, cellgate_error *error,
+                                 cublasStatus_t code, const char *doing)
+{
+    cudaError_t behind;
+
+    if (code == CUBLAS_STATUS_SUCCESS)
+        return CELLGATE_OK;
+    behind = cudaGetLastError();
+    if (behind != cudaSuccess && cud_status_of(behind) == CELLGATE_DEVICE_LOST)
+        return cud_device_fail(device, error, behind, "cublasLtMatmul", doing);
+    if (code == CUBLAS_STATUS_NOT_SUPPORTED)
+        (void)cellgate_refuse(error, CELLGATE_REASON_OTHER,
+                              "%s: cuBLASLt has no algorithm for it", doing);
+    else
+        (void)cellgate_fail(error,
+                            code == CUBLAS_STATUS_ALLOC_FAILED
+                                ? CELLGATE_DEVICE_MEMORY
+                                : CELLGATE_DEVICE_FAILED,
+                            "%s: cuBLASLt answers %d", doing, (int)code);
+    error->vendor_code = code;
+    return (cellgate_status)error->status;
+}
+
 /* ---- Handles ----------------------------------------------------------- */
 
 cellgate_status cud_handle_take(cellgate_device *device,
@@ -294,8 +317,34 @@ static cellgate_status start_kernels(cellgate_device *device,
                             "cuk_setup", device->found->description.name);
 }
 
+/* Without cuBLASLt the variants with it are not there. */
+static void start_blaslt(cellgate_device *device,
+                         const cellgate_settings *settings)
+{
+    const cellgate_host *host = device->host;
+    char text[480];
+
+    cud_blaslt_load(&device->blaslt,
+                    host->setting(host->context, settings, "cublaslt"));
+    if (device->blaslt.version &&
+        device->blaslt.Create(&device->blaslt.handle) !=
+            CUBLAS_STATUS_SUCCESS) {
+        (void)cudaGetLastError();
+        device->blaslt.version = 0;
+        (void)snprintf(device->blaslt.lacks, sizeof device->blaslt.lacks,
+                       "cuBLASLt does not start");
+    }
+    if (device->blaslt.version)
+        return;
+    (void)snprintf(text, sizeof text, "%s: no product is cuBLASLt's: %s",
+                   device->found->description.name, device->blaslt.lacks);
+    host->log(host->context, CELLGATE_LOG_INFO, text);
+}
+
 /* The context is made here. */
-static cellgate_status start(cellgate_device *device, cellgate_error *error)
+static cellgate_status start(cellgate_device *device,
+                             const cellgate_settings *settings,
+                             cellgate_error *error)
 {
     cellgate_status status = cud_device_enter(device, error);
 
@@ -304,6 +353,8 @@ static cellgate_status start(cellgate_device *device, cellgate_error *error)
                                   device->found->description.name);
     if (status == CELLGATE_OK)
         status = start_kernels(device, error);
+    if (status == CELLGATE_OK)
+        start_blaslt(device, settings);
     return status == CELLGATE_OK ? start_cudnn(device, error) : status;
 }
 
@@ -331,7 +382,7 @@ cellgate_status cud_device_open(cellgate_instance *instance, uint32_t index,
     made->found = found;
     (void)pthread_mutex_init(&made->lock, NULL);
     load_cudnn(made, instance, settings);
-    status = start(made, error);
+    status = start(made, settings, error);
     if (status == CELLGATE_OK)
         *device = made;
     else
@@ -343,6 +394,8 @@ void cud_device_close(cellgate_device *device)
 {
     if (!device)
         return;
+    if (device->blaslt.version && cud_device_enter_to_free(device))
+        (void)device->blaslt.Destroy(device->blaslt.handle);
     destroy_handles(device);
     cud_refusals_free(device);
     (void)pthread_mutex_destroy(&device->lock);

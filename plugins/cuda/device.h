@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "plugins/cuda/blaslt.h"
 #include "plugins/cuda/found.h"
 
 struct cellgate_instance {
@@ -24,6 +25,7 @@ struct cellgate_device {
     const cellgate_host *host;
     const struct cud_found *found;
     struct cud_cudnn cudnn;
+    struct cud_blaslt blaslt;
 
     pthread_mutex_t lock; /* of the following; never held for long */
     struct cud_handle *handles;
@@ -69,6 +71,10 @@ cellgate_status cud_cudnn_check(cellgate_device *device, cellgate_error *error,
                                 const char *doing);
 
 void cud_refusals_free(cellgate_device *device);
+
+/* And for those of cuBLASLt. */
+cellgate_status cud_blaslt_check(cellgate_device *device, cellgate_error *error,
+                                 cublasStatus_t code, const char *doing);
 
 /* A handle of cuDNN on the device, for one plan at a time. */
 cellgate_status cud_handle_take(cellgate_device *device,

@@ -7,6 +7,9 @@ static const cellgate_key keys[] = {
     { sizeof(cellgate_key), "cudnn", CELLGATE_KEY_TEXT, "", NULL, 0, 0,
       "file of cuDNN 9; empty takes the one that the system finds, none goes "
       "without" },
+    { sizeof(cellgate_key), "cublaslt", CELLGATE_KEY_TEXT, "", NULL, 0, 0,
+      "file of cuBLASLt 13; empty takes the one that the system finds, none "
+      "goes without" },
 };
 
 /* What changes when a driver or a library comes, goes or is hidden. */

@@ -107,6 +107,8 @@ cellgate_status cud_own_create(struct cellgate_plan *plan, uint32_t index,
     if (status == CELLGATE_OK && lstm->projects)
         status = cud_buffer_create(plan->device, units, sizeof(float),
                                    &own->unprojected, error);
+    if (status == CELLGATE_OK && plan->variant->way == CUD_STEP)
+        status = cud_graph_create(plan, &own->graph, error);
     if (status != CELLGATE_OK || plan->variant->way != CUD_PERSISTENT)
         return status;
     status = cud_buffer_create(plan->device, CUK_SYNC, sizeof(uint32_t),
@@ -122,6 +124,11 @@ void cud_own_destroy(struct cellgate_plan *plan, uint32_t index)
 
     cud_buffer_destroy(plan->device, &own->unprojected);
     cud_buffer_destroy(plan->device, &own->sync);
+    cud_graph_destroy(plan, &own->graph);
+    if (plan->variant->blas && cud_device_enter_to_free(plan->device)) {
+        cud_product_destroy(&plan->device->blaslt, &own->by_blas[0]);
+        cud_product_destroy(&plan->device->blaslt, &own->by_blas[1]);
+    }
 }
 
 /* ---- An LSTM ----------------------------------------------------------- */
@@ -162,6 +169,38 @@ static cellgate_status enqueue_products(struct cellgate_plan *plan,
                         "cuk_product", error);
 }
 
+/* All of them at once, in time, rows as x has them. */
+static cellgate_status multiply_by_blas(struct cellgate_plan *plan,
+                                        uint32_t index,
+                                        const struct cud_rows *x,
+                                        cellgate_error *error)
+{
+    const struct cud_stage *stage = &plan->weights->stages[index];
+    const struct cud_lstm *lstm = &stage->lstms[0];
+    const int64_t width = 4 * lstm->hidden;
+    const int64_t rows = plan->rows * plan->span;
+    cublasStatus_t code = CUBLAS_STATUS_SUCCESS;
+    int d;
+
+    for (d = 0; code == CUBLAS_STATUS_SUCCESS && d < lstm->directions; d++) {
+        const struct cud_product product = {
+            .rows = rows,
+            .depth = lstm->input,
+            .columns = width,
+            .x = x->memory,
+            .matrix = (const float *)stage->own.kernel.memory +
+                      d * lstm->input * width,
+            .bias = (const float *)stage->own.bias.memory + d * width,
+            .y = (float *)plan->products.memory + d * rows * width,
+        };
+
+        code = cud_product_run(
+            &plan->device->blaslt, &plan->stages[index].own.by_blas[d],
+            &product, plan->blas.memory, plan->blas.size, plan->stream);
+    }
+    return cud_blaslt_check(plan->device, error, code, "running a segment");
+}
+
 static struct cuk_lstm arguments(const struct cellgate_plan *plan,
                                  uint32_t index, const struct cud_rows *y,
                                  float *last)
@@ -193,10 +232,11 @@ static struct cuk_lstm arguments(const struct cellgate_plan *plan,
     return a;
 }
 
-static cellgate_status launch(struct cellgate_plan *plan,
+static cellgate_status launch(struct cellgate_plan *plan, uint32_t index,
                               const struct cuk_lstm *a, cellgate_error *error)
 {
     const struct cuk_device device = cud_kernel_device(plan->device);
+    struct cud_own *own = &plan->stages[index].own;
 
     switch (plan->variant->way) {
     case CUD_BLOCK:
@@ -206,7 +246,9 @@ static cellgate_status launch(struct cellgate_plan *plan,
         return check_launch(plan, cuk_persistent(&device, a, plan->stream),
                             "cuk_persistent", error);
     default:
-        return check_launch(plan, cuk_step(a, plan->stream), "cuk_step", error);
+        return own->in_time ? cud_graph_run(plan, &own->graph, a, error)
+                            : check_launch(plan, cuk_step(a, plan->stream),
+                                           "cuk_step", error);
     }
 }
 
@@ -242,23 +284,27 @@ cellgate_status cud_enqueue_own(struct cellgate_plan *plan, uint32_t index,
     const struct cud_stage_plan *of = &plan->stages[index];
     const int64_t steps = plan->run->steps;
     const int given = (of->given_h ? 1 : 0) | (of->given_c ? 2 : 0);
+    const bool blas = plan->variant->blas && of->own.in_time && !x->ids;
     struct cuk_lstm a = arguments(plan, index, y, last);
     cellgate_status status = CELLGATE_OK;
     int64_t first, end;
 
     if (steps == 0)
         return enqueue_nothing(plan, index, last, error);
+    if (blas)
+        a.products_at = cud_strides_of(plan, 4 * (int64_t)a.hidden);
     for (first = 0; status == CELLGATE_OK && first < steps; first = end) {
         end = first + (of->own.in_time ? steps : of->own.chunk);
         if (end > steps)
             end = steps;
-        status = enqueue_products(plan, index, x, first, end, error);
+        status = blas ? multiply_by_blas(plan, index, x, error)
+                      : enqueue_products(plan, index, x, first, end, error);
         a.first = (int32_t)first;
         a.end = (int32_t)end;
         a.initial = given;
-        a.products_direction = a.products_at.time * (end - first);
+        a.products_direction = a.batch * 4 * (int64_t)a.hidden * (end - first);
         if (status == CELLGATE_OK)
-            status = launch(plan, &a, error);
+            status = launch(plan, index, &a, error);
     }
     return status;
 }

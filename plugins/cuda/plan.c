@@ -92,6 +92,7 @@ static cellgate_status sequence_memory(struct cellgate_plan *plan,
         { &plan->between[0], between },
         { &plan->between[1], between },
         { &plan->unwanted, unwanted_size(plan) },
+        { &plan->blas, plan->variant->blas ? CUD_BLAS_FLOATS : 0 },
     };
     cellgate_status status = CELLGATE_OK;
     size_t i;
@@ -271,6 +272,7 @@ void cud_plan_destroy(cellgate_plan *plan)
     cud_buffer_destroy(plan->device, &plan->between[0]);
     cud_buffer_destroy(plan->device, &plan->between[1]);
     cud_buffer_destroy(plan->device, &plan->unwanted);
+    cud_buffer_destroy(plan->device, &plan->blas);
     free_runtime(plan);
     free(plan->stages);
     free(plan);

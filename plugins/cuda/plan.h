@@ -25,11 +25,22 @@ struct cud_fused {
     struct cud_buffer work;
 };
 
+/* Steps of a layer as a graph; see graph.c. */
+struct cud_graph {
+    cudaGraphExec_t made;
+    struct cuk_lstm of;   /* what it was made for */
+    struct cuk_lstm last; /* the run before; */
+    bool seen;            /* there was one */
+    struct cud_buffer counter;
+};
+
 /* A layer that our own kernels run. */
 struct cud_own {
-    int64_t chunk; /* steps that are computed ahead */
-    bool in_time;  /* all of them, and they lie in time */
+    int64_t chunk;                      /* steps that are computed ahead */
+    bool in_time;                       /* all of them, and they lie in time */
+    struct cud_product_plan by_blas[2]; /* of each direction */
     struct cud_buffer unprojected, sync;
+    struct cud_graph graph;
 };
 
 /* What of a plan belongs to one stage. */
@@ -44,6 +55,8 @@ struct cud_stage_plan {
     struct cud_buffer h0, c0, h, c;
     bool given_h, given_c; /* a run's first state is there; else zeros */
 };
+
+#define CUD_BLAS_FLOATS (1 << 20) /* that cuBLASLt may use */
 
 enum cud_mark {
     CUD_BEGIN,
@@ -70,8 +83,9 @@ struct cellgate_plan {
     struct cud_handle *handle;     /* of cuDNN, in fused variants */
     struct cud_stage_plan *stages; /* [stage_count] */
     struct cud_buffer x, lengths, order, y, last, products, between[2];
-    struct cud_buffer
-        unwanted; /* sequences that cuDNN makes, and nobody asks */
+    struct cud_buffer blas; /* cuBLASLt's memory */
+    /* Sequences that cuDNN makes, and nobody asks for. */
+    struct cud_buffer unwanted;
 
     /* Pinned, [batch]. In fused variants lengths are at least 1. */
     int32_t *host_lengths, *host_order;
@@ -153,6 +167,15 @@ void cud_own_destroy(struct cellgate_plan *plan, uint32_t stage);
 /* The memory of input products, which layers share. */
 cellgate_status cud_own_products(struct cellgate_plan *plan,
                                  cellgate_error *error);
+
+cellgate_status cud_graph_create(struct cellgate_plan *plan,
+                                 struct cud_graph *graph,
+                                 cellgate_error *error);
+void cud_graph_destroy(struct cellgate_plan *plan, struct cud_graph *graph);
+/* Enqueues all steps of a layer whose input products lie in time. */
+cellgate_status cud_graph_run(struct cellgate_plan *plan,
+                              struct cud_graph *graph, const struct cuk_lstm *a,
+                              cellgate_error *error);
 
 /* Enqueue one stage: from x to y; an LSTM's last output to `last` if not NULL,
    and its sequence nowhere where y has no memory. */

@@ -35,6 +35,7 @@ struct cud_variant {
     int32_t numeric;
     int algorithm; /* of cuDNN */
     int math;      /* of cuDNN */
+    bool blas;     /* input products are cuBLASLt's */
 };
 
 /* Whether it runs no other batch than its plan's. */

@@ -9,11 +9,16 @@
 #define FUSED(name, algorithm, math, numeric)                                  \
     {                                                                          \
         name, CUD_FUSED, CUD_PACK_FUSED, CELLGATE_NUMERIC_##numeric,           \
-            CUD_RNN_ALGO_##algorithm, CUD_##math                               \
+            CUD_RNN_ALGO_##algorithm, CUD_##math, false                        \
     }
 #define OWN(name, way, type)                                                   \
     {                                                                          \
-        name, CUD_##way, CUD_PACK_##type, CELLGATE_NUMERIC_##type, 0, 0        \
+        name, CUD_##way, CUD_PACK_##type, CELLGATE_NUMERIC_##type, 0, 0, false \
+    }
+/* The same, with input products by cuBLASLt. */
+#define BLAS(name, way)                                                        \
+    {                                                                          \
+        name, CUD_##way, CUD_PACK_F32, CELLGATE_NUMERIC_F32, 0, 0, true        \
     }
 
 /* The first that a segment has is the one that unmeasured requests take. */
@@ -25,6 +30,9 @@ static const struct cud_variant variants[] = {
     OWN("step", STEP, F32),
     OWN("block", BLOCK, F32),
     OWN("persistent", PERSISTENT, F32),
+    BLAS("step-blas", STEP),
+    BLAS("block-blas", BLOCK),
+    BLAS("persistent-blas", PERSISTENT),
     FUSED("cudnn-tf32", STANDARD, DEFAULT_MATH, TF32),
     FUSED("cudnn-static-tf32", PERSIST_STATIC, DEFAULT_MATH, TF32),
     FUSED("cudnn-dynamic-tf32", PERSIST_DYNAMIC, DEFAULT_MATH, TF32),
@@ -320,7 +328,7 @@ static bool is_offered(const cellgate_device *device,
     if (layers->count == 0) /* they have nothing to differ in */
         return id == ROWS_ID;
     if (variant->way != CUD_FUSED)
-        return true;
+        return !variant->blas || device->blaslt.version != 0;
     return layers->fused && (variant->numeric != CELLGATE_NUMERIC_TF32 ||
                              device->found->major >= 8);
 }

@@ -27,6 +27,7 @@ for group in layouts outputs resident optional; do
   conform --variant step --filter $group
   conform --variant block --filter $group
   conform --variant persistent --filter $group
+  conform --variant block-blas --filter $group
 done
 [ $few = no ] || exit 0
 for variant in step-f16 block-bf16 persistent-bf16; do
@@ -34,7 +35,9 @@ for variant in step-f16 block-bf16 persistent-bf16; do
 done
 for group in lengths chains plans; do
   conform --variant block --filter $group
+  conform --variant block-blas --filter $group
 done
+conform --variant step-blas --filter lengths
 conform --variant step --filter lengths
 # Too little memory to compute all input products ahead.
 CELLGATE_STANDIN='memory=16' conform --variant step --filter shapes

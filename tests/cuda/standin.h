@@ -34,6 +34,8 @@
     X(cudnn, 91900, "version of cuDNN")                                        \
     X(cudnn_create, 0, "what cudnnCreate answers")                             \
     X(cudnn_layouts, 0, "persistent algorithms lay out weights otherwise")     \
+    X(blaslt, 130000, "version of cuBLASLt")                                   \
+    X(blaslt_none, 0, "cuBLASLt has no algorithm")                             \
     X(cudnn_refuse, 0, "cudnnRNNForward refuses persistent algorithms")
 
 struct standin_settings {

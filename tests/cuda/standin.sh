@@ -11,5 +11,6 @@ standin=$PWD/tests/cuda/.libs/cuda-standin.so
 libraries() {
   mkdir -p "$1"
   ln -sf "$PWD/tests/cuda/.libs/cudnn-standin.so" "$1/libcudnn.so.9"
+  ln -sf "$PWD/tests/cuda/.libs/blaslt-standin.so" "$1/libcublasLt.so.13"
   export LD_LIBRARY_PATH="$1:$PWD/tests/cuda/.libs"
 }

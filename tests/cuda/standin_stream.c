@@ -11,6 +11,7 @@ struct work {
     struct work *next;
     void (*run)(void *arguments);
     void *arguments;
+    size_t size;
     bool launch;
 };
 
@@ -65,6 +66,7 @@ static void add_work(struct queue *queue, void (*run)(void *),
         standin_fault("no memory");
     work->run = run;
     work->launch = launch;
+    work->size = size;
     memcpy(work->arguments, arguments, size);
     *queue->end = work;
     queue->end = &work->next;
@@ -289,4 +291,118 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from,
     *milliseconds = (float)(b->time - a->time);
     standin_unlock();
     return cudaSuccess;
+}
+
+/* ---- Graphs ------------------------------------------------------------ */
+
+/* Both a graph and what can be launched of it. */
+struct graph {
+    struct queue queue;
+};
+
+static void free_graph(struct graph *graph)
+{
+    struct work *work;
+
+    while ((work = graph->queue.first) != NULL) {
+        graph->queue.first = work->next;
+        free(work->arguments);
+        free(work);
+    }
+    free(graph);
+}
+
+static void copy_work(struct queue *to, const struct queue *from)
+{
+    const struct work *work;
+
+    for (work = from->first; work; work = work->next)
+        add_work(to, work->run, work->arguments, work->size, work->launch);
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t handle,
+                                   enum cudaStreamCaptureMode mode)
+{
+    struct stream *stream;
+    cudaError_t code;
+
+    standin_lock();
+    stream = stream_of(handle);
+    if (mode != cudaStreamCaptureModeThreadLocal || !handle || stream->capture)
+        standin_fault("a stream cannot be captured so");
+    code = standin_usable(stream->device);
+    if (code == cudaSuccess) {
+        stream->capture = calloc(1, sizeof *stream->capture);
+        if (!stream->capture)
+            standin_fault("no memory");
+    }
+    standin_unlock();
+    return code;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *to)
+{
+    struct graph *graph = calloc(1, sizeof *graph);
+    struct stream *stream;
+
+    standin_lock();
+    stream = stream_of(handle);
+    if (!stream->capture || !graph)
+        standin_fault("a stream that is not captured");
+    copy_work(&graph->queue, stream->capture);
+    free_graph((struct graph *)(void *)stream->capture);
+    stream->capture = NULL;
+    standin_count("graphs", 1);
+    standin_unlock();
+    *to = (cudaGraph_t)(void *)graph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *to, cudaGraph_t from,
+                                 unsigned long long flags)
+{
+    struct graph *graph = calloc(1, sizeof *graph);
+
+    if (flags || !graph)
+        standin_fault("a graph with flags %llu", flags);
+    standin_lock();
+    copy_work(&graph->queue, &((struct graph *)(void *)from)->queue);
+    standin_count("graphs that can be launched", 1);
+    standin_unlock();
+    *to = (cudaGraphExec_t)(void *)graph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    standin_lock();
+    free_graph((struct graph *)(void *)graph);
+    standin_count("graphs", -1);
+    standin_unlock();
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
+{
+    standin_lock();
+    free_graph((struct graph *)(void *)graph);
+    standin_count("graphs that can be launched", -1);
+    standin_unlock();
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t handle)
+{
+    struct stream *stream;
+    cudaError_t code;
+
+    standin_lock();
+    stream = stream_of(handle);
+    code = standin_usable(stream->device);
+    if (stream->capture)
+        standin_fault("a graph is launched into another");
+    if (code == cudaSuccess)
+        copy_work(&stream->queue, &((struct graph *)(void *)graph)->queue);
+    standin_unlock();
+    return code;
 }
