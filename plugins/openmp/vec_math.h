@@ -8,7 +8,7 @@
  *   exp      3e-7 relative near 0; 2e-6 up to |x| = 87 (5e-6 without a fused
  *            multiply-add); held at e^-87 below, infinity above e^88.7
  *   sigmoid  1.2e-7 absolute; exactly 0 and 1 at the infinities
- *   tanh     1.7e-7 absolute, 3e-7 relative; exactly -1 and 1 from |x| = 9.02
+ *   tanh     1.6e-7 absolute, 3.1e-7 relative; exactly -1 and 1 from |x| = 9.02
  *            on
  * NaN gives NaN. Nothing overflows on the way.
  */

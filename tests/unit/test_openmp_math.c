@@ -179,7 +179,7 @@ static void check_range(const struct cpu_kernels *kernels, int32_t kind,
 /* The bounds are those that vec_math.h states. */
 static void test_tanh(void **state)
 {
-    const struct claim claim = { "tanh", CELLGATE_TANH, tanh, 1.7e-7, 3.2e-7 };
+    const struct claim claim = { "tanh", CELLGATE_TANH, tanh, 1.6e-7, 3.1e-7 };
     const struct cpu_kernels *kernels;
 
     (void)state;
