@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "cellgate/chain.h"
 #include "plugins/opencl/clblast.h"
 #include "plugins/opencl/half.h"
 #include "plugins/opencl/plan.h"
@@ -145,13 +146,6 @@ static cellgate_status upload_end(struct upload *upload,
     return CELLGATE_OK;
 }
 
-static cellgate_status missing(uint32_t op, const char *what,
-                               cellgate_error *error)
-{
-    return cellgate_fail(error, CELLGATE_INVALID, "op %u: its %s is missing",
-                         op, what);
-}
-
 static cellgate_status upload_array(struct upload *upload, const float *from,
                                     int64_t count, struct ocl_buffer *buffer,
                                     cellgate_error *error)
@@ -165,29 +159,6 @@ static cellgate_status upload_array(struct upload *upload, const float *from,
 }
 
 /* ---- An LSTM ----------------------------------------------------------- */
-
-static cellgate_status check_present(const struct ocl_lstm *lstm,
-                                     const cellgate_lstm *from,
-                                     cellgate_error *error)
-{
-    int d;
-
-    for (d = 0; d < lstm->directions; d++) {
-        const cellgate_lstm_weights *w = &from->weights[d];
-
-        if (!w->kernel)
-            return missing(lstm->op, "kernel", error);
-        if (!w->recurrent_kernel)
-            return missing(lstm->op, "recurrent kernel", error);
-        if (from->has_bias && !w->bias)
-            return missing(lstm->op, "bias", error);
-        if (lstm->peepholes && !w->peephole)
-            return missing(lstm->op, "peephole", error);
-        if (lstm->projects && !w->projection)
-            return missing(lstm->op, "projection", error);
-    }
-    return CELLGATE_OK;
-}
 
 enum lstm_matrix { KERNEL, RECURRENT, BIAS, PROJECTION };
 
@@ -263,10 +234,7 @@ static cellgate_status upload_lstm(struct upload *upload, const cellgate_op *op,
     cellgate_status status;
 
     cellgate_struct_copy(&from, op);
-    status = check_present(lstm, &from, error);
-    if (status == CELLGATE_OK)
-        status =
-            upload_matrix(upload, lstm, &from, KERNEL, &lstm->kernel, error);
+    status = upload_matrix(upload, lstm, &from, KERNEL, &lstm->kernel, error);
     if (status == CELLGATE_OK)
         status = upload_matrix(upload, lstm, &from, RECURRENT, &lstm->recurrent,
                                error);
@@ -282,7 +250,7 @@ static cellgate_status upload_lstm(struct upload *upload, const cellgate_op *op,
 
 /* ---- Other ops --------------------------------------------------------- */
 
-static cellgate_status upload_dense(struct upload *upload, uint32_t op,
+static cellgate_status upload_dense(struct upload *upload,
                                     const cellgate_dense *from,
                                     struct ocl_dense *dense,
                                     cellgate_error *error)
@@ -294,10 +262,6 @@ static cellgate_status upload_dense(struct upload *upload, uint32_t op,
                          upload->device->vector == 1 || by_clblast };
     cellgate_status status;
 
-    if (!from->kernel)
-        return missing(op, "kernel", error);
-    if (from->has_bias && !from->bias)
-        return missing(op, "bias", error);
     *dense = (struct ocl_dense){ .input = from->input_size,
                                  .units = from->units,
                                  .blocks = (int32_t)pack.blocks };
@@ -390,7 +354,7 @@ static cellgate_status add_lstm(struct upload *upload,
 }
 
 static cellgate_status add_dense(struct upload *upload,
-                                 struct cellgate_weights *weights, uint32_t at,
+                                 struct cellgate_weights *weights,
                                  const cellgate_op *op, cellgate_error *error)
 {
     cellgate_dense dense = { .op = { sizeof dense, 0, 0 } };
@@ -400,7 +364,7 @@ static cellgate_status add_dense(struct upload *upload,
     stage =
         add_stage(weights, OCL_STAGE_DENSE, dense.units, is_sequence(weights));
     add_finish(stage, &dense.activation);
-    return upload_dense(upload, at, &dense, &stage->dense, error);
+    return upload_dense(upload, &dense, &stage->dense, error);
 }
 
 static cellgate_status add_embedding(struct upload *upload,
@@ -411,8 +375,6 @@ static cellgate_status add_embedding(struct upload *upload,
     cellgate_embedding from = { .op = { sizeof from, 0, 0 } };
 
     cellgate_struct_copy(&from, op);
-    if (!from.table)
-        return missing(0, "table", error);
     weights->table_width = from.size;
     return upload_array(upload, from.table, from.vocabulary * from.size,
                         &weights->table, error);
@@ -429,7 +391,7 @@ static cellgate_status add_op(struct upload *upload,
     case CELLGATE_OP_LSTM:
         return add_lstm(upload, weights, at, op, error);
     case CELLGATE_OP_DENSE:
-        return add_dense(upload, weights, at, op, error);
+        return add_dense(upload, weights, op, error);
     case CELLGATE_OP_EMBEDDING:
         return add_embedding(upload, weights, op, error);
     case CELLGATE_OP_ACTIVATION:
@@ -556,6 +518,8 @@ cellgate_status ocl_prepare(cellgate_device *device,
 
     if (status == CELLGATE_OK)
         status = ocl_segment_check(segment, error);
+    if (status == CELLGATE_OK)
+        status = cellgate_chain_check_weights(segment, error);
     if (status != CELLGATE_OK)
         return status;
     if (pack >= OCL_PACKS)

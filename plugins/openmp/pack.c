@@ -4,6 +4,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "cellgate/chain.h"
 #include "plugins/openmp/device.h"
 #include "plugins/openmp/pack.h"
 #include "plugins/openmp/segment.h"
@@ -331,43 +332,6 @@ static void lay_out(cellgate_weights *weights, struct cpu_finish *finishes,
     }
 }
 
-static bool lstm_has_weights(const cellgate_op *header)
-{
-    cellgate_lstm known = { .op = { sizeof known, 0, 0 } };
-    int d;
-
-    cellgate_struct_copy(&known, header);
-    for (d = 0; d < known.directions; d++) {
-        const cellgate_lstm_weights *w = &known.weights[d];
-
-        if (!w->kernel || !w->recurrent_kernel ||
-            (known.has_bias && !w->bias) ||
-            (known.has_peepholes && !w->peephole) ||
-            (known.projection_size && !w->projection))
-            return false;
-    }
-    return true;
-}
-
-static bool op_has_weights(const cellgate_op *header)
-{
-    cellgate_dense dense = { .op = { sizeof dense, 0, 0 } };
-    cellgate_embedding embedding = { .op = { sizeof embedding, 0, 0 } };
-
-    switch (header->kind) {
-    case CELLGATE_OP_LSTM:
-        return lstm_has_weights(header);
-    case CELLGATE_OP_DENSE:
-        cellgate_struct_copy(&dense, header);
-        return dense.kernel && (!dense.has_bias || dense.bias);
-    case CELLGATE_OP_EMBEDDING:
-        cellgate_struct_copy(&embedding, header);
-        return embedding.table != NULL;
-    default:
-        return true;
-    }
-}
-
 /* Whether the pack can hold an op's weights; see cpu_narrow_check(). */
 static cellgate_status check_range(const cellgate_op *header, uint32_t op,
                                    enum cpu_pack pack, cellgate_error *error)
@@ -405,15 +369,11 @@ static cellgate_status check_range(const cellgate_op *header, uint32_t op,
 static cellgate_status check_weights(const cellgate_segment *segment,
                                      enum cpu_pack pack, cellgate_error *error)
 {
-    cellgate_status status = CELLGATE_OK;
+    cellgate_status status = cellgate_chain_check_weights(segment, error);
     uint32_t op;
 
-    for (op = 0; op < segment->op_count && status == CELLGATE_OK; op++) {
-        if (!op_has_weights(segment->ops[op]))
-            return cellgate_fail(error, CELLGATE_INVALID,
-                                 "op %u comes without weights", op);
+    for (op = 0; op < segment->op_count && status == CELLGATE_OK; op++)
         status = check_range(segment->ops[op], op, pack, error);
-    }
     return status;
 }
 

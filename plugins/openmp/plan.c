@@ -4,25 +4,6 @@
 #include "plugins/openmp/device.h"
 #include "plugins/openmp/plan.h"
 
-#define SIZE_LIMIT ((int64_t)1 << 31) /* of batch and of steps */
-
-cellgate_status cpu_shape_read(const cellgate_shape *given,
-                               cellgate_shape *shape, cellgate_error *error)
-{
-    shape->struct_size = sizeof *shape;
-    cellgate_struct_copy(shape, given);
-    if (!cellgate_struct_known(given, sizeof *shape))
-        return cellgate_refuse(error, CELLGATE_REASON_FIELD,
-                               "the shape sets a field newer than this plugin");
-    if (shape->batch < 1 || shape->batch >= SIZE_LIMIT || shape->steps < 0 ||
-        shape->steps >= SIZE_LIMIT)
-        return cellgate_refuse(error, CELLGATE_REASON_SHAPE,
-                               "batch %lld and steps %lld are not below 2^31",
-                               (long long)shape->batch,
-                               (long long)shape->steps);
-    return CELLGATE_OK;
-}
-
 /* ---- Memory ------------------------------------------------------------ */
 
 static void at_least(int64_t *need, int64_t value)

@@ -9,7 +9,7 @@ CXX=${CXX:-c++}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 checked=0
-for header in types cellgate calibrate generate plugin; do
+for header in types cellgate calibrate generate plugin chain; do
   printf '#include "cellgate/%s.h"\n#include "cellgate/%s.h"\nint main(void){return 0;}\n' \
     $header $header >"$work/t.c"
   cp "$work/t.c" "$work/t.cc"

@@ -32,8 +32,8 @@ allow() {
   fi
 }
 
-public='cellgate/(types|cellgate|calibrate|generate|plugin)\.h$'
-abi='cellgate/(types|plugin)\.h$'
+public='cellgate/(types|cellgate|calibrate|generate|plugin|chain)\.h$'
+abi='cellgate/(types|plugin|chain)\.h$'
 allow include "$public"
 allow runtime/config 'runtime/config/' "$public"
 allow runtime/model 'runtime/model/' 'runtime/given\.h$' "$public"
