@@ -65,9 +65,11 @@ int standin_stream_device(cudaStream_t stream);
 void standin_check_device(const void *at, size_t size, int device,
                           const char *what);
 /* A copy of `arguments` is kept; `work` runs when the stream gets there.
-   `launch`: it counts among the launches. */
+   `launch`: it counts among the launches. `owned`, or NULL, is freed after it,
+   also if it never runs. */
 cudaError_t standin_enqueue(cudaStream_t stream, void (*work)(void *arguments),
-                            const void *arguments, size_t size, bool launch);
+                            const void *arguments, size_t size, bool launch,
+                            void *owned);
 /* Counts what is to be destroyed; `kind` is for people. By 1 or -1. */
 void standin_count(const char *kind, int by);
 

@@ -284,7 +284,7 @@ cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t how_of,
     work.pitches[0] = check(a_of, LAYOUT)->pitch;
     work.pitches[1] = check(b_of, LAYOUT)->pitch;
     work.pitches[2] = check(d_of, LAYOUT)->pitch;
-    code = standin_enqueue(stream, multiply, &work, sizeof work, true);
+    code = standin_enqueue(stream, multiply, &work, sizeof work, true, NULL);
     standin_unlock();
     return code == cudaSuccess ? CUBLAS_STATUS_SUCCESS
                                : CUBLAS_STATUS_EXECUTION_FAILED;

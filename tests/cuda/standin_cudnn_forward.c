@@ -10,7 +10,7 @@
 /* A run that a stream will do. What is not memory of the device is copied. */
 struct forward {
     struct standin_rnn rnn;
-    struct standin_data x_of, y_of; /* lengths are a copy, freed at the end */
+    struct standin_data x_of, y_of; /* lengths are a copy */
     const int32_t *lengths;
     const float *x, *hx, *cx, *weights;
     float *y, *hy, *cy;
@@ -225,7 +225,6 @@ static void do_forward(void *arguments)
     free(states);
     free(ops);
     free(lstms);
-    free(f->x_of.lengths);
 }
 
 /* ---- The call ---------------------------------------------------------- */
@@ -360,11 +359,9 @@ int cudnnRNNForward(cud_cudnn_handle of, cud_cudnn_rnn desc, int mode,
         memcpy(f.x_of.lengths, x_of->lengths,
                (size_t)x_of->batch * sizeof(int));
         f.y_of.lengths = f.x_of.lengths;
-        if (standin_enqueue(handle->stream, do_forward, &f, sizeof f, true) !=
-            cudaSuccess) {
-            free(f.x_of.lengths);
+        if (standin_enqueue(handle->stream, do_forward, &f, sizeof f, true,
+                            f.x_of.lengths) != cudaSuccess)
             code = CUD_CUDNN_EXECUTION_FAILED;
-        }
     }
     standin_unlock();
     return code;

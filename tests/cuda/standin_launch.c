@@ -19,7 +19,7 @@ static int submit(void *stream, const executor_launch *launch)
     standin_lock();
     if (standin_stream_device(stream) != standin_device())
         standin_fault("a kernel is launched on a stream of another device");
-    code = standin_enqueue(stream, run, launch, sizeof *launch, true);
+    code = standin_enqueue(stream, run, launch, sizeof *launch, true, NULL);
     standin_unlock();
     return (int)code;
 }

@@ -228,7 +228,7 @@ struct copy {
     unsigned char *to;
     const unsigned char *from;
     size_t to_pitch, from_pitch, width, rows;
-    unsigned char *kept; /* the host's memory as it was; freed */
+    unsigned char *kept; /* the host's memory as it was */
 };
 
 static void do_copy(void *arguments)
@@ -239,7 +239,6 @@ static void do_copy(void *arguments)
     for (row = 0; row < copy->rows; row++)
         memcpy(copy->to + row * copy->to_pitch,
                copy->from + row * copy->from_pitch, copy->width);
-    free(copy->kept);
 }
 
 static size_t extent(size_t pitch, const struct copy *copy)
@@ -294,7 +293,8 @@ static cudaError_t enqueue_copy(struct copy copy, enum cudaMemcpyKind kind,
         return code;
     if (!from_device && !pinned)
         keep(&copy);
-    code = standin_enqueue(stream, do_copy, &copy, sizeof copy, false);
+    code =
+        standin_enqueue(stream, do_copy, &copy, sizeof copy, false, copy.kept);
     if (code == cudaSuccess && !to_device && (!pinned || ordinary_waits))
         code = standin_flush_stream(stream);
     return code;
@@ -372,7 +372,7 @@ cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width,
     standin_lock();
     standin_check_device(to, (rows - 1) * pitch + width,
                          standin_stream_device(stream), "zeros");
-    code = standin_enqueue(stream, do_fill, &fill, sizeof fill, false);
+    code = standin_enqueue(stream, do_fill, &fill, sizeof fill, false, NULL);
     standin_unlock();
     return code;
 }
@@ -385,7 +385,7 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t size,
 
     standin_lock();
     standin_check_device(to, size, standin_stream_device(stream), "zeros");
-    code = standin_enqueue(stream, do_fill, &fill, sizeof fill, false);
+    code = standin_enqueue(stream, do_fill, &fill, sizeof fill, false, NULL);
     standin_unlock();
     return code;
 }

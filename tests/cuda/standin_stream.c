@@ -13,6 +13,7 @@ struct work {
     void *arguments;
     size_t size;
     bool launch;
+    void *owned;
 };
 
 struct queue {
@@ -53,8 +54,8 @@ static void bury(void *thing)
 
 /* ---- Queues ------------------------------------------------------------ */
 
-static void add_work(struct queue *queue, void (*run)(void *),
-                     const void *arguments, size_t size, bool launch)
+static struct work *add_work(struct queue *queue, void (*run)(void *),
+                             const void *arguments, size_t size, bool launch)
 {
     struct work *work = calloc(1, sizeof *work);
 
@@ -70,6 +71,7 @@ static void add_work(struct queue *queue, void (*run)(void *),
     memcpy(work->arguments, arguments, size);
     *queue->end = work;
     queue->end = &work->next;
+    return work;
 }
 
 static struct stream *stream_of(cudaStream_t handle)
@@ -95,15 +97,22 @@ int standin_stream_device(cudaStream_t handle)
 }
 
 cudaError_t standin_enqueue(cudaStream_t handle, void (*run)(void *),
-                            const void *arguments, size_t size, bool launch)
+                            const void *arguments, size_t size, bool launch,
+                            void *owned)
 {
     struct stream *stream = stream_of(handle);
     const cudaError_t code = standin_usable(stream->device);
 
-    if (code == cudaSuccess)
-        add_work(stream->capture ? stream->capture : &stream->queue, run,
-                 arguments, size, launch);
-    return code;
+    if (code != cudaSuccess) {
+        free(owned);
+        return code;
+    }
+    if (owned && stream->capture)
+        standin_fault("what is captured has memory of the host");
+    add_work(stream->capture ? stream->capture : &stream->queue, run, arguments,
+             size, launch)
+        ->owned = owned;
+    return cudaSuccess;
 }
 
 /* The devices' order: one thing after the other. */
@@ -118,6 +127,7 @@ static void run_work(struct stream *stream)
         standin_break(stream->device, cudaErrorIllegalAddress);
     if (standin_usable(stream->device) == cudaSuccess)
         work->run(work->arguments);
+    free(work->owned);
     free(work->arguments);
     free(work);
 }
@@ -273,7 +283,8 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream)
         standin_fault("an event is recorded on another device");
     event->recorded = true;
     event->done = false;
-    code = standin_enqueue(stream, finish_event, &event, sizeof event, false);
+    code = standin_enqueue(stream, finish_event, &event, sizeof event, false,
+                           NULL);
     standin_unlock();
     return code;
 }
@@ -317,7 +328,8 @@ static void copy_work(struct queue *to, const struct queue *from)
     const struct work *work;
 
     for (work = from->first; work; work = work->next)
-        add_work(to, work->run, work->arguments, work->size, work->launch);
+        (void)add_work(to, work->run, work->arguments, work->size,
+                       work->launch);
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle,
