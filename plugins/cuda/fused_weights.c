@@ -211,9 +211,7 @@ static cellgate_status fill(cellgate_device *device,
         cellgate_lstm from = { .op = { sizeof from, 0, 0 } };
 
         cellgate_struct_copy(&from, segment->ops[lstm->op]);
-        status = cud_weights_present(lstm, &from, error);
-        if (status == CELLGATE_OK)
-            status = find_place(device, handle, rnn, stage, &place, error);
+        status = find_place(device, handle, rnn, stage, &place, error);
         if (status == CELLGATE_OK)
             status = check_place(stage, lstm, &place, error);
         if (status == CELLGATE_OK)

@@ -52,33 +52,6 @@ static cellgate_status end(struct packing *packing,
 
 /* ---- An LSTM ----------------------------------------------------------- */
 
-cellgate_status cud_weights_present(const struct cud_lstm *lstm,
-                                    const cellgate_lstm *from,
-                                    cellgate_error *error)
-{
-    const char *missing = NULL;
-    int d;
-
-    for (d = 0; d < lstm->directions; d++) {
-        const cellgate_lstm_weights *w = &from->weights[d];
-
-        if (!w->kernel)
-            missing = "kernel";
-        else if (!w->recurrent_kernel)
-            missing = "recurrent kernel";
-        else if (lstm->has_bias && !w->bias)
-            missing = "bias";
-        else if (lstm->peepholes && !w->peephole)
-            missing = "peephole";
-        else if (lstm->projects && !w->projection)
-            missing = "projection";
-    }
-    if (!missing)
-        return CELLGATE_OK;
-    return cellgate_fail(error, CELLGATE_INVALID, "op %u: its %s is missing",
-                         lstm->op, missing);
-}
-
 /* [depth][4H] with a unit's gates side by side, in a type. */
 static cellgate_status
 pack_kernel(struct packing *packing, const struct cud_lstm *lstm,
@@ -189,9 +162,7 @@ cellgate_status cud_own_prepare(cellgate_device *device,
     cellgate_status status;
 
     cellgate_struct_copy(&from, segment->ops[lstm->op]);
-    status = cud_weights_present(lstm, &from, error);
-    if (status == CELLGATE_OK)
-        status = pack_kernel(&packing, lstm, &from, type, &own->kernel, error);
+    status = pack_kernel(&packing, lstm, &from, type, &own->kernel, error);
     if (status == CELLGATE_OK)
         status = pack_recurrent(&packing, lstm, &from, type, own, error);
     if (status == CELLGATE_OK)
@@ -208,7 +179,7 @@ cellgate_status cud_own_prepare(cellgate_device *device,
 /* ---- A dense layer ----------------------------------------------------- */
 
 cellgate_status cud_dense_prepare(cellgate_device *device,
-                                  struct cud_stage *stage, uint32_t op,
+                                  struct cud_stage *stage,
                                   const cellgate_dense *dense,
                                   enum cuk_type type, cellgate_error *error)
 {
@@ -216,10 +187,6 @@ cellgate_status cud_dense_prepare(cellgate_device *device,
     const int64_t count = dense->input_size * dense->units;
     cellgate_status status;
 
-    if (!dense->kernel || (dense->has_bias && !dense->bias))
-        return cellgate_fail(error, CELLGATE_INVALID,
-                             "op %u: its %s is missing", op,
-                             dense->kernel ? "bias" : "kernel");
     status = begin(&packing, (size_t)count * cuk_type_size(type),
                    &stage->own.kernel, error);
     if (status == CELLGATE_OK) {

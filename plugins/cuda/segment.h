@@ -203,14 +203,9 @@ cellgate_status cud_own_prepare(cellgate_device *device,
                                 const cellgate_segment *segment,
                                 enum cuk_type type, cellgate_error *error);
 cellgate_status cud_dense_prepare(cellgate_device *device,
-                                  struct cud_stage *stage, uint32_t op,
+                                  struct cud_stage *stage,
                                   const cellgate_dense *dense,
                                   enum cuk_type type, cellgate_error *error);
-
-/* INVALID where weights of a layer are missing. */
-cellgate_status cud_weights_present(const struct cud_lstm *lstm,
-                                    const cellgate_lstm *from,
-                                    cellgate_error *error);
 
 /* The table's operations of the same name. */
 cellgate_status cud_support(cellgate_device *device,

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "cellgate/chain.h"
 #include "plugins/cuda/plan.h"
 
 /* ---- Stages ------------------------------------------------------------ */
@@ -159,9 +160,6 @@ static cellgate_status upload_table(struct cellgate_weights *weights,
     int64_t count;
 
     cellgate_struct_copy(&from, op);
-    if (!from.table)
-        return cellgate_fail(error, CELLGATE_INVALID,
-                             "op 0: its table is missing");
     count = from.vocabulary * from.size;
     status = cud_buffer_create(weights->device, count, sizeof(float),
                                &weights->table, error);
@@ -186,8 +184,7 @@ static cellgate_status upload_stage(struct cellgate_weights *weights,
         return cud_own_prepare(weights->device, stage, segment, type, error);
     case CUD_STAGE_DENSE:
         cellgate_struct_copy(&dense, segment->ops[stage->op]);
-        return cud_dense_prepare(weights->device, stage, stage->op, &dense,
-                                 type, error);
+        return cud_dense_prepare(weights->device, stage, &dense, type, error);
     default:
         return CELLGATE_OK;
     }
@@ -293,6 +290,8 @@ cellgate_status cud_prepare(cellgate_device *device,
 
     if (status == CELLGATE_OK)
         status = cud_segment_check(segment, error);
+    if (status == CELLGATE_OK)
+        status = cellgate_chain_check_weights(segment, error);
     if (status != CELLGATE_OK)
         return status;
     if (pack >= CUD_PACKS || (pack == CUD_PACK_FUSED && !device->cudnn.version))
