@@ -388,6 +388,35 @@ cellgate_shape_read(const cellgate_shape *given, int64_t most,
                            (long long)most);
 }
 
+/* Whether a run fits its plan, of which `plan` is the capacity and `dtype` the
+   type of x, and its lengths fit its steps; else INVALID. */
+static inline cellgate_status
+cellgate_run_check(const cellgate_segment_run *run, const cellgate_shape *plan,
+                   int32_t dtype, cellgate_error *error)
+{
+    int64_t b;
+
+    if (run->batch < 0 || run->batch > plan->batch || run->steps < 0 ||
+        run->steps > plan->steps)
+        return cellgate_fail(
+            error, CELLGATE_INVALID,
+            "batch %lld, steps %lld: the plan is for up to %lld, %lld",
+            (long long)run->batch, (long long)run->steps,
+            (long long)plan->batch, (long long)plan->steps);
+    if (run->x.dtype != dtype)
+        return cellgate_fail(error, CELLGATE_INVALID,
+                             "the input is of type %d, not %d",
+                             (int)run->x.dtype, (int)dtype);
+    for (b = 0; run->lengths && b < run->batch; b++)
+        if (run->lengths[b] < 0 || run->lengths[b] > run->steps)
+            return cellgate_fail(error, CELLGATE_INVALID,
+                                 "length %d of row %lld is not between 0 and "
+                                 "the %lld steps",
+                                 (int)run->lengths[b], (long long)b,
+                                 (long long)run->steps);
+    return CELLGATE_OK;
+}
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "cellgate/chain.h"
 #include "plugins/opencl/plan.h"
 
 /* ---- Stages ------------------------------------------------------------ */
@@ -71,21 +72,6 @@ static cellgate_status enqueue_stages(struct cellgate_plan *plan,
 
 /* ---- Running ----------------------------------------------------------- */
 
-static cellgate_status check_lengths(const cellgate_segment_run *run,
-                                     cellgate_error *error)
-{
-    int64_t b;
-
-    for (b = 0; run->lengths && b < run->batch; b++)
-        if (run->lengths[b] < 0 || run->lengths[b] > run->steps)
-            return cellgate_fail(error, CELLGATE_INVALID,
-                                 "length %d of row %lld is not between 0 and "
-                                 "the %lld steps",
-                                 (int)run->lengths[b], (long long)b,
-                                 (long long)run->steps);
-    return CELLGATE_OK;
-}
-
 static cellgate_status check_resident(const cellgate_plan *plan,
                                       const cellgate_segment_run *run,
                                       cellgate_error *error)
@@ -139,20 +125,10 @@ static cellgate_status check_run(const cellgate_plan *plan,
 {
     const int32_t dtype =
         plan->weights->table_width ? CELLGATE_I32 : CELLGATE_F32;
-    cellgate_status status;
+    const cellgate_shape capacity = { sizeof capacity, plan->batch,
+                                      plan->steps };
+    cellgate_status status = cellgate_run_check(run, &capacity, dtype, error);
 
-    if (run->batch < 0 || run->batch > plan->batch || run->steps < 0 ||
-        run->steps > plan->steps)
-        return cellgate_fail(
-            error, CELLGATE_INVALID,
-            "batch %lld, steps %lld: the plan is for up to %lld, %lld",
-            (long long)run->batch, (long long)run->steps,
-            (long long)plan->batch, (long long)plan->steps);
-    if (run->x.dtype != dtype)
-        return cellgate_fail(error, CELLGATE_INVALID,
-                             "the input is of type %d, not %d",
-                             (int)run->x.dtype, (int)dtype);
-    status = check_lengths(run, error);
     if (status == CELLGATE_OK)
         status = check_results(plan, run, error);
     return status == CELLGATE_OK ? check_resident(plan, run, error) : status;

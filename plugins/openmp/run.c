@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "cellgate/chain.h"
 #include "plugins/openmp/dense.h"
 #include "plugins/openmp/plan.h"
 
@@ -232,42 +233,18 @@ static void work(void *context, uint32_t member)
 
 /* ---- Running ----------------------------------------------------------- */
 
-static cellgate_status check_lengths(const cellgate_segment_run *run,
-                                     cellgate_error *error)
-{
-    int64_t b;
-
-    for (b = 0; run->lengths && b < run->batch; b++)
-        if (run->lengths[b] < 0 || run->lengths[b] > run->steps)
-            return cellgate_fail(error, CELLGATE_INVALID,
-                                 "length %d of row %lld is not between 0 and "
-                                 "the %lld steps",
-                                 (int)run->lengths[b], (long long)b,
-                                 (long long)run->steps);
-    return CELLGATE_OK;
-}
-
 static cellgate_status check_run(const cellgate_plan *plan,
                                  const cellgate_segment_run *run,
                                  cellgate_error *error)
 {
     const int32_t dtype = plan->weights->table ? CELLGATE_I32 : CELLGATE_F32;
+    const cellgate_shape capacity = { sizeof capacity, plan->batch,
+                                      plan->steps };
 
     if (run->resident)
         return cellgate_fail(error, CELLGATE_UNSUPPORTED,
                              "the CPU keeps no resident state");
-    if (run->batch < 0 || run->batch > plan->batch || run->steps < 0 ||
-        run->steps > plan->steps)
-        return cellgate_fail(
-            error, CELLGATE_INVALID,
-            "batch %lld, steps %lld: the plan is for up to %lld, %lld",
-            (long long)run->batch, (long long)run->steps,
-            (long long)plan->batch, (long long)plan->steps);
-    if (run->x.dtype != dtype)
-        return cellgate_fail(error, CELLGATE_INVALID,
-                             "the input is of type %d, not %d",
-                             (int)run->x.dtype, (int)dtype);
-    return check_lengths(run, error);
+    return cellgate_run_check(run, &capacity, dtype, error);
 }
 
 cellgate_status cpu_run(cellgate_plan *plan, const cellgate_segment_run *run,
