@@ -11,6 +11,7 @@
 enum kind { HANDLE = 0x17, HOW, LAYOUT, PREFERENCE };
 
 struct thing {
+    struct thing *next;
     enum kind kind;
     int device; /* of a handle */
     /* Of a layout. */
@@ -24,6 +25,8 @@ struct thing {
     uint32_t alignments[4];
 };
 
+static struct thing *things; /* that live */
+
 static struct thing *make(enum kind kind, const char *name)
 {
     struct thing *thing = calloc(1, sizeof *thing);
@@ -33,26 +36,46 @@ static struct thing *make(enum kind kind, const char *name)
     thing->kind = kind;
     thing->device = standin_device();
     standin_lock();
+    thing->next = things;
+    things = thing;
     standin_count(name, 1);
     standin_unlock();
     return thing;
 }
 
+/* Under the lock. */
+static struct thing *find(const void *handle, enum kind kind)
+{
+    struct thing *at;
+
+    for (at = things; at && at != handle; at = at->next)
+        ;
+    if (!at || at->kind != kind)
+        standin_fault("cuBLASLt: %p is not what is wanted, or was destroyed",
+                      handle);
+    return at;
+}
+
 static struct thing *check(const void *handle, enum kind kind)
 {
-    struct thing *thing = (struct thing *)handle;
+    struct thing *thing;
 
-    if (!thing || thing->kind != kind)
-        standin_fault("cuBLASLt: %p is not what is wanted", handle);
+    standin_lock();
+    thing = find(handle, kind);
+    standin_unlock();
     return thing;
 }
 
 static cublasStatus_t unmake(const void *handle, enum kind kind,
                              const char *name)
 {
-    struct thing *thing = check(handle, kind);
+    struct thing **at = &things, *thing;
 
     standin_lock();
+    thing = find(handle, kind);
+    while (*at != thing)
+        at = &(*at)->next;
+    *at = thing->next;
     standin_count(name, -1);
     standin_unlock();
     free(thing);
@@ -271,9 +294,9 @@ cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t how_of,
     standin_lock();
     if (standin_stream_device(stream) != device || device != standin_device())
         standin_fault("cuBLASLt: a stream of another device");
-    check_matrix(a, check(a_of, LAYOUT), device, chosen.alignments[0], "A");
-    check_matrix(b, check(b_of, LAYOUT), device, chosen.alignments[1], "B");
-    check_matrix(d, check(d_of, LAYOUT), device, chosen.alignments[3], "D");
+    check_matrix(a, find(a_of, LAYOUT), device, chosen.alignments[0], "A");
+    check_matrix(b, find(b_of, LAYOUT), device, chosen.alignments[1], "B");
+    check_matrix(d, find(d_of, LAYOUT), device, chosen.alignments[3], "D");
     standin_check_device(memory, size, device, "cuBLASLt's memory");
     if (how->has_bias) {
         standin_check_device(how->bias, shapes.m * sizeof(float), device,
@@ -281,9 +304,9 @@ cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t how_of,
         work.bias = how->bias;
     }
     work.of = shapes;
-    work.pitches[0] = check(a_of, LAYOUT)->pitch;
-    work.pitches[1] = check(b_of, LAYOUT)->pitch;
-    work.pitches[2] = check(d_of, LAYOUT)->pitch;
+    work.pitches[0] = find(a_of, LAYOUT)->pitch;
+    work.pitches[1] = find(b_of, LAYOUT)->pitch;
+    work.pitches[2] = find(d_of, LAYOUT)->pitch;
     code = standin_enqueue(stream, multiply, &work, sizeof work, true, NULL);
     standin_unlock();
     return code == cudaSuccess ? CUBLAS_STATUS_SUCCESS

@@ -101,7 +101,14 @@ inspect() { # MODEL TEXT
   expect 0 with 'devices=1' cellgate inspect "$fixtures/$1" --config "$ini"
   says stdout "$2"
 }
-inspect article.keras "card"
+inspect lstm_hard_sigmoid.keras "recurrent_activation hard_sigmoid is not fused"
+inspect lstm_backwards.keras "go_backwards is not fused"
+expect 0 with 'devices=1' cellgate inspect $model.keras --config "$ini"
+if grep -q "not fused" "$work/stdout"; then
+  fail "the article's model is fused"
+else
+  pass
+fi
 
 # Two GPUs, of which the first is too old.
 expect 0 with 'devices=2 capability=61' $devices

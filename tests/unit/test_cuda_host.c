@@ -395,6 +395,46 @@ static void another_layout(void **state)
     table->device_close(device);
 }
 
+static bool has_variant(cellgate_device *device, const char *name)
+{
+    cellgate_variant variant = { .struct_size = sizeof variant };
+    uint32_t i;
+
+    for (i = 0; table->support(device, &segment, NULL, i, &variant, &error) ==
+                CELLGATE_OK;
+         i++)
+        if (strcmp(variant.name, name) == 0)
+            return true;
+    return false;
+}
+
+/* cuBLASLt of another version is none; one without an algorithm is refused. */
+static void blaslt_that_does_not_do(void **state)
+{
+    cellgate_weights *weights = NULL;
+    cellgate_device *device;
+
+    (void)state;
+    standin_settings.blaslt = 120300;
+    device = open_device(0);
+    assert_false(has_variant(device, "step-blas"));
+    assert_true(has_variant(device, "step"));
+    assert_non_null(strstr(logged, "is of version 12, and 13 is needed"));
+    table->device_close(device);
+    standin_settings.blaslt = 130000;
+    standin_settings.blaslt_none = 1;
+    device = open_device(0);
+    assert_true(has_variant(device, "step-blas"));
+    assert_int_equal(table->prepare(device, &segment, find(device, "step").pack,
+                                    &weights, &error),
+                     CELLGATE_OK);
+    assert_string_equal(find(device, "step").refusal, "");
+    assert_non_null(
+        strstr(find(device, "step-blas").refusal, "cuBLASLt has no algorithm"));
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
 /* In the words of who wrote the model. */
 static void why_it_is_not_fused(void **state)
 {
@@ -466,10 +506,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(a_run_without_memory),  TEST(a_device_is_lost),
-        TEST(a_lost_device_answers), TEST(refused_when_it_runs),
-        TEST(another_layout),        TEST(why_it_is_not_fused),
-        TEST(no_tf32_before_8),      TEST(runs_alike_are_a_graph),
+        TEST(a_run_without_memory),    TEST(a_device_is_lost),
+        TEST(a_lost_device_answers),   TEST(refused_when_it_runs),
+        TEST(another_layout),          TEST(why_it_is_not_fused),
+        TEST(no_tf32_before_8),        TEST(runs_alike_are_a_graph),
+        TEST(blaslt_that_does_not_do),
     };
 
     return cmocka_run_group_tests(tests, start, NULL);
