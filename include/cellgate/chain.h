@@ -80,7 +80,17 @@ cellgate_chain_check_known(uint32_t op, const cellgate_op *header, size_t known,
 
 /* ---- Ops ---------------------------------------------------------------- */
 
-/* Each reads its op at any age of the host's; `flow` becomes that after it. */
+/* Reads an op of any age of the host's into the struct that this header knows,
+   of `size` bytes. */
+static inline void cellgate_op_read(void *to, size_t size,
+                                    const cellgate_op *from)
+{
+    memset(to, 0, size);
+    memcpy(to, &size, sizeof size);
+    cellgate_struct_copy(to, from);
+}
+
+/* `flow` becomes that after the op. */
 
 static inline cellgate_status
 cellgate_chain_check_fields(uint32_t op, const cellgate_lstm *lstm,
@@ -121,8 +131,7 @@ cellgate_chain_check_lstm(uint32_t op, const cellgate_op *header, int is_last,
     cellgate_lstm lstm;
     cellgate_status status;
 
-    lstm.op.struct_size = sizeof lstm;
-    cellgate_struct_copy(&lstm, header);
+    cellgate_op_read(&lstm, sizeof lstm, header);
     status = cellgate_chain_check_size(op, "input size", lstm.input_size, flow,
                                        error);
     if (status == CELLGATE_OK)
@@ -160,8 +169,7 @@ cellgate_chain_check_dense(uint32_t op, const cellgate_op *header,
     cellgate_dense dense;
     cellgate_status status;
 
-    dense.op.struct_size = sizeof dense;
-    cellgate_struct_copy(&dense, header);
+    cellgate_op_read(&dense, sizeof dense, header);
     status = cellgate_chain_check_size(op, "input size", dense.input_size, flow,
                                        error);
     if (status == CELLGATE_OK)
@@ -184,8 +192,7 @@ cellgate_chain_check_embedding(uint32_t op, const cellgate_op *header,
     cellgate_embedding embedding;
     cellgate_status status;
 
-    embedding.op.struct_size = sizeof embedding;
-    cellgate_struct_copy(&embedding, header);
+    cellgate_op_read(&embedding, sizeof embedding, header);
     if (op != 0)
         return cellgate_refuse(error, CELLGATE_REASON_CHAIN,
                                "op %u: an embedding comes first", (unsigned)op);
@@ -209,14 +216,12 @@ cellgate_chain_check_elementwise(uint32_t op, const cellgate_op *header,
     int64_t size;
 
     if (header->kind == CELLGATE_OP_ACTIVATION) {
-        act.op.struct_size = sizeof act;
-        cellgate_struct_copy(&act, header);
+        cellgate_op_read(&act, sizeof act, header);
         size = act.size;
         status =
             cellgate_chain_check_activation(op, act.activation.kind, error);
     } else {
-        softmax.op.struct_size = sizeof softmax;
-        cellgate_struct_copy(&softmax, header);
+        cellgate_op_read(&softmax, sizeof softmax, header);
         size = softmax.size;
     }
     if (status == CELLGATE_OK)
@@ -329,20 +334,17 @@ static inline const char *cellgate_op_missing(const cellgate_op *header)
 
     switch (header->kind) {
     case CELLGATE_OP_LSTM:
-        lstm.op.struct_size = sizeof lstm;
-        cellgate_struct_copy(&lstm, header);
+        cellgate_op_read(&lstm, sizeof lstm, header);
         for (d = 0; !missing && d < lstm.directions; d++)
             missing = cellgate_lstm_missing(&lstm, d);
         return missing;
     case CELLGATE_OP_DENSE:
-        dense.op.struct_size = sizeof dense;
-        cellgate_struct_copy(&dense, header);
+        cellgate_op_read(&dense, sizeof dense, header);
         return !dense.kernel                   ? "kernel"
                : dense.has_bias && !dense.bias ? "bias"
                                                : NULL;
     case CELLGATE_OP_EMBEDDING:
-        embedding.op.struct_size = sizeof embedding;
-        cellgate_struct_copy(&embedding, header);
+        cellgate_op_read(&embedding, sizeof embedding, header);
         return embedding.table ? NULL : "table";
     default:
         return NULL;

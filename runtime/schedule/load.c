@@ -149,7 +149,7 @@ static uint64_t first_free(const cg_load *load, unsigned wanted, double now,
                            double *last)
 {
     const uint64_t all = first_places(load, load->places);
-    double at[CG_LOAD_MOST];
+    double at[CG_LOAD_MOST] = { 0 };
     uint64_t taken = 0;
 
     *last = now;
