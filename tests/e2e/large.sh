@@ -161,13 +161,20 @@ if (ulimit -v 400000 && cellgate --version) >/dev/null 2>&1; then
     --output "$work/z.npy"
 fi
 
-# Stopped by a signal: it ends by that signal, and takes back what it wrote.
+# Stopped by a signal as soon as it writes: it ends by that signal, and takes back
+# what it wrote. A shell lets what it starts in the background ignore SIGINT.
 for signal in TERM INT; do
   code=0
   [ $signal = TERM ] && wanted=143 || wanted=130
-  timeout --preserve-status -s $signal 2 "$build/cellgate" run $model.keras \
+  env --default-signal=INT "$build/cellgate" run $model.keras \
     --input "$work/big.npy" --batch 1 --output "$work/kept/y.npy" \
-    >"$work/stdout" 2>"$work/stderr" || code=$?
+    >"$work/stdout" 2>"$work/stderr" &
+  run=$!
+  while kill -0 $run 2>/dev/null && [ "$(ls -A "$work/kept")" = y.npy ]; do
+    sleep 0.01
+  done
+  kill -s $signal $run 2>/dev/null || true
+  wait $run || code=$?
   [ $code -eq $wanted ] && pass || fail "$signal: exit code $code"
   says stderr "stopped after"
   only "$work/kept" y.npy
