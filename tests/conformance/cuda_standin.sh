@@ -17,9 +17,8 @@ case " ${CFLAGS-} " in
 *-fsanitize*) few=yes ;;
 *) few=no ;;
 esac
-for variant in cudnn cudnn-dynamic; do
-  conform --variant $variant
-done
+conform --variant cudnn
+[ $few != no ] || conform --variant cudnn-dynamic
 # There the executor makes a thread of each thread of the device: it has tests of
 # its own, and here it is the host's side that threads meet in.
 [ $few != host ] || exit 0
@@ -27,7 +26,9 @@ conform --variant rows
 for variant in cudnn-static cudnn-small cudnn-tf32 cudnn-small-f16; do
   conform --variant $variant --filter lengths
 done
-for group in layouts outputs resident optional; do
+groups="layouts outputs resident optional"
+[ $few = no ] || groups="layouts resident"
+for group in $groups; do
   conform --variant step --filter $group
   conform --variant block --filter $group
   conform --variant persistent --filter $group
