@@ -2,6 +2,9 @@
 #include "config.h"
 
 #include <string.h>
+#ifdef LEVEL_AVX2
+#include <cpuid.h>
+#endif
 
 #include "plugins/openmp/levels.h"
 
@@ -11,12 +14,20 @@ static bool always(void)
 }
 
 #ifdef LEVEL_AVX2
+/* Of which not every compiler's check knows the name. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+
 /* The compiler's check includes that the system saves the wide registers. */
 static bool has_avx2(void)
 {
     __builtin_cpu_init();
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("f16c");
+           has_f16c();
 }
 #endif
 
