@@ -13,13 +13,13 @@
 
 static cg_option option(double seconds, double error)
 {
-    return (cg_option){ .cost = { seconds, error, CG_COST_EXACT, 31 },
+    return (cg_option){ .cost = { seconds, error, CG_COST_EXACT, 31, 0 },
                         .share = 1 };
 }
 
 static cg_option unmeasured(void)
 {
-    return (cg_option){ .cost = { HUGE_VAL, HUGE_VAL, CG_COST_NONE, 0 },
+    return (cg_option){ .cost = { HUGE_VAL, HUGE_VAL, CG_COST_NONE, 0, 0 },
                         .share = 1 };
 }
 

@@ -191,7 +191,7 @@ static void no_finite_answer(void **state)
 static cellgate_model *growing(int64_t times, bool whole)
 {
     const cg_node repeat = { .kind = CG_REPEAT, .as.repeat = { times, 2 } };
-    const cg_node first = { .kind = CG_SLICE, .as.slice = { 0, 1, 2 } };
+    const cg_node first = { .kind = CG_SLICE, .as.slice = { 0, 1, 2, 0 } };
     rig_model rig;
     int32_t x;
 
