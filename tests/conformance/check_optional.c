@@ -7,11 +7,6 @@
 #include "tests/conformance/crash.h"
 #include "tests/conformance/suite.h"
 
-static double seconds(suite *s)
-{
-    return 1e-9 * (double)s->plugin.host.table.clock(&s->plugin.host);
-}
-
 static void breakdown(suite_plan *p, double wall)
 {
     cellgate_breakdown b = { .struct_size = sizeof b };
@@ -84,10 +79,10 @@ static void try_variant(suite *s, const case_data *data,
                         data->c.steps) != 0)
         return;
     if (execution_init(&with, data, GUARD_MARGINS) == 0) {
-        start = seconds(s);
+        start = suite_clock(s);
         if (results_init(&got, data) == 0 && suite_run(&p, &with, &got) == 0 &&
             table->breakdown != NULL)
-            breakdown(&p, seconds(s) - start);
+            breakdown(&p, suite_clock(s) - start);
         results_finish(&got);
         execution_finish(&with);
     }

@@ -239,12 +239,12 @@ void group_resident(suite *s)
         (table->resident_create != NULL) + (table->resident_destroy != NULL) +
         (table->resident_export != NULL) + (table->resident_import != NULL);
 
-    if (!s->options->list && offered == 0) {
+    if (!s->options->list && !s->options->variants && offered == 0) {
         if (suite_wants_check(s, "resident", "resident state"))
             report_skipped(s->report, "resident", NULL, "not offered");
         return;
     }
-    if (!s->options->list && offered != 4) {
+    if (!s->options->list && !s->options->variants && offered != 4) {
         report_failed(s->report, "resident", NULL, "the plugin's table",
                       "%d of the four resident callbacks are set; it must be "
                       "all or none",

@@ -16,7 +16,7 @@
 #include "tests/conformance/crash.h"
 #include "tests/conformance/suite.h"
 
-enum { OPTION_SET = 1, OPTION_SEED, OPTION_HELP };
+enum { OPTION_SET = 1, OPTION_SEED, OPTION_SECONDS, OPTION_HELP };
 
 /* Appends key=value; -1 if it isn't of that form. */
 static int add_setting(suite_options *options, const char *text)
@@ -46,10 +46,21 @@ static int parse_seed(suite_options *options, const char *text)
     return *text != '\0' && *end == '\0' ? 0 : -1;
 }
 
+static int parse_seconds(suite_options *options, const char *text)
+{
+    char *end;
+
+    options->seconds = strtod(text, &end);
+    return *text != '\0' && *end == '\0' && options->seconds > 0 &&
+                   options->seconds < 1e9
+               ? 0
+               : -1;
+}
+
 /* What popt fills in with types of its own. */
 typedef struct raw_options {
     int device, threads, quick;
-    char *variant, *filter, *set, *seed;
+    char *variant, *filter, *set, *seed, *seconds;
 } raw_options;
 
 /* 0: go on; 1: help was printed; -1: wrong, and told. */
@@ -75,9 +86,18 @@ static int take_options(poptContext context, raw_options *raw,
                           raw->seed);
             result = -1;
         }
+        if (option == OPTION_SECONDS &&
+            parse_seconds(options, raw->seconds) != 0) {
+            (void)fprintf(stderr,
+                          "cellgate conform: --seconds takes a number above 0, "
+                          "not '%s'\n",
+                          raw->seconds);
+            result = -1;
+        }
         free(raw->set);
         free(raw->seed);
-        raw->set = raw->seed = NULL;
+        free(raw->seconds);
+        raw->set = raw->seed = raw->seconds = NULL;
     }
     if (option < -1) {
         (void)fprintf(stderr, "cellgate conform: %s: %s\n",
@@ -99,6 +119,8 @@ static int check_usage(poptContext context, const raw_options *raw,
         wrong = "one plugin at a time";
     else if (raw->quick && options->full)
         wrong = "--quick or --full, not both";
+    else if (options->variants && (options->list || options->json))
+        wrong = "--variants goes with neither --list nor --json";
     else if (raw->device < -1)
         wrong = "--device takes a number from 0 up";
     else if (raw->threads < 0)
@@ -147,13 +169,20 @@ int main(int argc, const char **argv)
         { "variant", 0, POPT_ARG_STRING, &raw.variant, 0,
           "Test only variants of this name", "NAME" },
         { "filter", 0, POPT_ARG_STRING, &raw.filter, 0,
-          "Test only this group, or cases whose description has this", "TEXT" },
+          "Test only this group, or cases in whose description this regular "
+          "expression is found",
+          "TEXT" },
+        { "seconds", 0, POPT_ARG_STRING, &raw.seconds, OPTION_SECONDS,
+          "Begin no case after so long; what is not tried is not passed", "S" },
         { "set", 0, POPT_ARG_STRING, &raw.set, OPTION_SET,
           "Open devices with this setting; may be repeated", "KEY=VALUE" },
         { "threads", 0, POPT_ARG_INT, &raw.threads, 0,
           "Thread budget (default: processors online)", "N" },
         { "list", 0, POPT_ARG_NONE, &options.list, 0,
           "List the cases, run nothing", NULL },
+        { "variants", 0, POPT_ARG_NONE, &options.variants, 0,
+          "List the variants that devices have for the cases, run nothing",
+          NULL },
         { "json", 0, POPT_ARG_NONE, &options.json, 0,
           "Print the report as JSON", NULL },
         { "verbose", 'v', POPT_ARG_NONE, &options.verbose, 0,

@@ -229,6 +229,16 @@ int64_t report_failures(const report *r)
     return total_of(r).failed + r->out_of_memory;
 }
 
+int64_t report_ran(const report *r, const char *variant)
+{
+    int64_t count = 0;
+
+    for (size_t i = 0; i < r->row_count; i++)
+        if (strcmp(r->rows[i].variant, variant) == 0)
+            count += r->rows[i].passed + r->rows[i].failed;
+    return count;
+}
+
 const char *report_reason_name(int32_t reason)
 {
     switch (reason) {

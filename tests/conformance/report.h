@@ -38,6 +38,8 @@ report_failed(report *r, const char *group, const char *variant,
               const char *what, const char *format, ...);
 
 int64_t report_failures(const report *r);
+/* Cases that ran in a variant, on all devices: passed or failed. */
+int64_t report_ran(const report *r, const char *variant);
 
 /* The table (or JSON), and the line "N passed, N failed, N skipped". */
 void report_print(const report *r);

@@ -79,11 +79,23 @@ static int matches(const suite *s, const char *group, const char *what)
 {
     const char *filter = s->options->filter;
 
+    if (filter == NULL)
+        return 1;
     for (const suite_group *g = suite_groups; g->name != NULL; g++)
-        if (filter != NULL && strcmp(g->name, filter) == 0)
+        if (strcmp(g->name, filter) == 0)
             return strcmp(group, filter) == 0;
-    return filter == NULL || strstr(group, filter) != NULL ||
-           strstr(what, filter) != NULL;
+    return regexec(&s->filter, group, 0, NULL, 0) == 0 ||
+           regexec(&s->filter, what, 0, NULL, 0) == 0;
+}
+
+/* Whether there is time for one more; what is not tried is told. */
+static int in_time(suite *s, const char *group)
+{
+    if (s->options->seconds <= 0 || suite_clock(s) < s->end)
+        return 1;
+    report_skipped(s->report, group, NULL, "not tried: the time was over");
+    s->untried++;
+    return 0;
 }
 
 int suite_wants_check(suite *s, const char *group, const char *what)
@@ -92,7 +104,7 @@ int suite_wants_check(suite *s, const char *group, const char *what)
         return 0;
     if (s->options->list)
         printf("%s: %s\n", group, what);
-    return !s->options->list;
+    return !s->options->list && !s->options->variants && in_time(s, group);
 }
 
 int suite_wants(suite *s, const test_case *c)
@@ -104,10 +116,35 @@ int suite_wants(suite *s, const test_case *c)
         return 0;
     if (s->options->list)
         printf("%s\n", text);
-    return !s->options->list;
+    else if (s->options->variants)
+        variants_note(s, c);
+    return !s->options->list && !s->options->variants && in_time(s, c->group);
+}
+
+/* -1: the filter is no regular expression, and that is told. */
+static int compile_filter(suite *s)
+{
+    char why[200];
+    int code;
+
+    if (s->options->filter == NULL)
+        return 0;
+    code = regcomp(&s->filter, s->options->filter, REG_EXTENDED | REG_NOSUB);
+    s->filters = code == 0;
+    if (code == 0)
+        return 0;
+    (void)regerror(code, &s->filter, why, sizeof why);
+    (void)fprintf(stderr, "cellgate conform: --filter '%s': %s\n",
+                  s->options->filter, why);
+    return -1;
 }
 
 /* ---- Running ------------------------------------------------------------ */
+
+double suite_clock(suite *s)
+{
+    return 1e-9 * (double)s->plugin.host.table.clock(&s->plugin.host);
+}
 
 static void run_groups(suite *s, int once)
 {
@@ -139,6 +176,8 @@ static int run_device(suite *s, uint32_t index)
         return -1;
     }
     run_groups(s, 0);
+    if (s->options->variants)
+        variants_print(s);
     table->device_close(s->device);
     s->device = NULL;
     return 0;
@@ -164,22 +203,42 @@ static int run_devices(suite *s)
     return tested > 0 ? 0 : -1;
 }
 
+/* A variant that was named has to have run. */
+static void check_variant_ran(suite *s)
+{
+    const char *variant = s->options->variant;
+
+    if (variant != NULL && report_ran(s->report, variant) == 0)
+        report_failed(s->report, "variants", variant, "--variant",
+                      "no case ran in this variant");
+}
+
 static int run_suite(suite *s)
 {
     const cellgate_plugin *table = &s->plugin.table;
 
     report_plugin(s->report, s->options->path, table->name, table->version,
                   table->build, s->options->seed, s->options->full);
+    s->end = suite_clock(s) + s->options->seconds;
     run_groups(s, 1);
     if (run_devices(s) != 0)
         return SUITE_UNUSABLE;
     plugin_file_close(&s->plugin);
+    check_variant_ran(s);
     if (host_outstanding(&s->plugin.host) != 0)
         report_failed(s->report, "lifecycle", NULL, "after finish()",
                       "%lld allocations were never released",
                       (long long)host_outstanding(&s->plugin.host));
     report_print(s->report);
-    return report_failures(s->report) > 0 ? 1 : 0;
+    return report_failures(s->report) > 0 || s->untried > 0 ? 1 : 0;
+}
+
+static int list_variants(suite *s)
+{
+    int status = run_devices(s) == 0 ? 0 : SUITE_UNUSABLE;
+
+    plugin_file_close(&s->plugin);
+    return status;
 }
 
 static int list_suite(suite *s)
@@ -195,18 +254,23 @@ int suite_main(const suite_options *options)
     char why[700];
     int status = 2;
 
-    if (options->list)
-        return list_suite(&s);
-    s.report = report_create(options->json);
-    if (s.report == NULL)
-        return SUITE_NO_MEMORY;
-    if (plugin_file_open(&s.plugin, options->path, options->threads,
-                         options->verbose, why, sizeof why) != 0) {
+    if (compile_filter(&s) != 0)
+        return status;
+    if (!options->list)
+        s.report = report_create(options->json);
+    if (options->list) {
+        status = list_suite(&s);
+    } else if (s.report == NULL) {
+        status = SUITE_NO_MEMORY;
+    } else if (plugin_file_open(&s.plugin, options->path, options->threads,
+                                options->verbose, why, sizeof why) != 0) {
         (void)fprintf(stderr, "cellgate conform: %s: %s\n", options->path, why);
         status = SUITE_UNUSABLE;
     } else if (check_settings(&s) == 0) {
-        status = run_suite(&s);
+        status = options->variants ? list_variants(&s) : run_suite(&s);
     }
     report_destroy(s.report);
+    if (s.filters)
+        regfree(&s.filter);
     return status;
 }

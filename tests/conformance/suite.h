@@ -6,6 +6,8 @@
 #ifndef TESTS_CONFORMANCE_SUITE_H
 #define TESTS_CONFORMANCE_SUITE_H
 
+#include <regex.h>
+
 #include "tests/conformance/execution.h"
 #include "tests/conformance/plugin_file.h"
 #include "tests/conformance/report.h"
@@ -15,14 +17,17 @@
 /* What the command line asks for. */
 typedef struct suite_options {
     const char *path;
-    int full; /* more and larger cases */
-    int list; /* print the cases, run nothing */
+    int full;     /* more and larger cases */
+    int list;     /* print the cases, run nothing */
+    int variants; /* print what the device offers for them, run nothing */
     int json;
     int verbose;
     uint64_t seed;
     int64_t device;         /* -1: all */
     const char *variant;    /* NULL: all */
-    const char *filter;     /* a group's name, or part of a description */
+    const char *filter;     /* a group's name, or an extended regular
+                               expression that is found in descriptions */
+    double seconds;         /* then no case is begun; 0: there is no end */
     uint32_t threads;       /* the budget; 0: as many as there are */
     host_setting *settings; /* canonical after suite_open() */
     size_t setting_count;
@@ -33,6 +38,11 @@ typedef struct suite {
     plugin_file plugin;
     struct cellgate_settings settings;
     report *report;
+    regex_t filter;
+    int filters;                   /* the filter is compiled */
+    double end;                    /* on suite_clock(), where there is one */
+    int64_t untried;               /* cases that came after it */
+    struct variant_list *variants; /* with --variants */
     /* The device under test: */
     uint32_t device_index;
     cellgate_device_description description;
@@ -55,6 +65,16 @@ enum { SUITE_UNUSABLE = 5, SUITE_NO_MEMORY = 6 };
 
 /* Runs everything and returns the exit status. */
 int suite_main(const suite_options *options);
+
+/* Seconds on the host's clock. */
+double suite_clock(suite *s);
+
+/* ---- --variants --------------------------------------------------------- */
+
+/* Asks for the variants of a case, and keeps those that are new. */
+void variants_note(suite *s, const test_case *c);
+/* Prints the device's, and forgets them. */
+void variants_print(suite *s);
 
 /* ---- For checks --------------------------------------------------------- */
 
