@@ -130,25 +130,60 @@ static void identify(const char *path, cg_file_identity *identity)
                    (intmax_t)about.st_ctim.tv_sec, about.st_ctim.tv_nsec);
 }
 
-/* Of a watched thing: a path, or a variable behind a '$'. */
+/* Into a text that begins with '='. */
+static void put_hash(XXH128_hash_t hash, cg_file_identity *identity)
+{
+    (void)snprintf(identity->text, sizeof identity->text,
+                   "=%016" PRIx64 "%016" PRIx64, (uint64_t)hash.high64,
+                   (uint64_t)hash.low64);
+}
+
+/* Of the files of one name in the folders of a list; "" without any. */
+static void identify_in(const char *folders, const char *name,
+                        cg_file_identity *identity)
+{
+    cg_file_identity one[2]; /* all up to here, and this one */
+    char path[4096];
+    bool found = false;
+
+    memset(one, 0, sizeof one);
+    for (; *folders != '\0'; folders += *folders == ':') {
+        const size_t length = strcspn(folders, ":");
+
+        if (snprintf(path, sizeof path, "%.*s/%s", (int)length, folders, name) <
+            (int)sizeof path)
+            identify(path, &one[1]);
+        else
+            one[1].text[0] = '\0';
+        found = found || one[1].text[0] != '\0';
+        put_hash(XXH3_128bits(one, sizeof one), &one[0]);
+        memset(&one[1], 0, sizeof one[1]);
+        folders += length;
+    }
+    memcpy(identity->text, found ? one[0].text : "",
+           found ? sizeof one[0].text : 1);
+}
+
+/* Of a watched thing: a path, a variable behind a '$', or a file in the folders
+   that a variable lists. */
 static void identify_watched(const char *watched, cg_file_identity *identity)
 {
+    const char *slash = strchr(watched, '/');
+    char name[64];
     const char *value;
-    XXH128_hash_t hash;
 
     if (watched[0] != '$') {
         identify(watched, identity);
         return;
     }
-    value = getenv(watched + 1);
+    (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(watched + 1, "/"),
+                   watched + 1);
+    value = getenv(name);
     identity->text[0] = '\0';
-    if (value == NULL)
-        return;
-    /* Not the value: it may be none of the cache's business. */
-    hash = XXH3_128bits(value, strlen(value));
-    (void)snprintf(identity->text, sizeof identity->text,
-                   "=%016" PRIx64 "%016" PRIx64, (uint64_t)hash.high64,
-                   (uint64_t)hash.low64);
+    if (value != NULL && slash != NULL)
+        identify_in(value, slash + 1, identity);
+    else if (value != NULL) /* not it: it may be none of the cache's business */
+        put_hash(XXH3_128bits(value, strlen(value)), identity);
 }
 
 /* This build, as far as a plugin's answers may depend on it. */

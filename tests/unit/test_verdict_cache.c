@@ -227,6 +227,36 @@ static void test_watched(void **state)
     assert_false(is_kept());
 }
 
+/* A library that appears in a folder that the loader looks in, is replaced and
+   goes. */
+static void test_watched_in_folders(void **state)
+{
+    static const char *const watched[] = { "$FOLDERS/library.so", NULL };
+    char folders[600];
+
+    (void)state;
+    (void)unsetenv("FOLDERS");
+    keep(CELLGATE_OK, 1, watched);
+    assert_true(is_kept());
+    (void)snprintf(folders, sizeof folders, "/nowhere::%s/",
+                   plugin_path("cache"));
+    (void)setenv("FOLDERS", folders, 1);
+    assert_true(is_kept()); /* it is in none of them */
+    (void)plugin_write("cache/library.so", "1", 1);
+    assert_false(is_kept());
+    keep(CELLGATE_OK, 1, watched);
+    assert_true(is_kept());
+    (void)plugin_write("cache/library.so", "22", 2);
+    assert_false(is_kept());
+    keep(CELLGATE_OK, 1, watched);
+    (void)unlink(plugin_path("cache/library.so"));
+    assert_false(is_kept());
+    keep(CELLGATE_OK, 1, watched);
+    assert_true(is_kept());
+    (void)unsetenv("FOLDERS");
+    assert_true(is_kept());
+}
+
 /* Changes a member of the kept file. */
 static void edit(const char *member, json_t *value)
 {
@@ -445,6 +475,7 @@ int main(void)
         TEST(test_file_changes),
         TEST(test_changes_meanwhile),
         TEST(test_watched),
+        TEST(test_watched_in_folders),
         TEST(test_life),
         TEST(test_other_build),
         TEST(test_damaged),
