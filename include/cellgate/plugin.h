@@ -103,6 +103,14 @@ typedef struct cellgate_host {
 
     /* Monotonic time in nanoseconds. */
     uint64_t (*clock)(void *context);
+
+    /*
+     * Not 0: the section's `exclude` leaves out variants of this name. The host
+     * never makes a plan of one; a plugin that runs something while it prepares
+     * weights asks first.
+     */
+    int32_t (*excludes)(void *context, const cellgate_settings *settings,
+                        const char *variant);
 } cellgate_host;
 
 /* Type of a configuration key. */
@@ -117,8 +125,8 @@ typedef enum cellgate_key_type {
 
 /*
  * A key that the plugin takes in a [device NAME] section. The host checks
- * values before the plugin sees them. The names plugin, enabled, match and
- * index belong to the host.
+ * values before the plugin sees them. The names plugin, enabled, match, index
+ * and exclude belong to the host.
  */
 typedef struct cellgate_key {
     size_t struct_size;
@@ -144,9 +152,9 @@ enum {
 /* What a device is. The host declares it; device_describe() fills it. */
 typedef struct cellgate_device_description {
     size_t struct_size;
-    char name[96];      /* for people: "AMD EPYC 9655", "NVIDIA H200" */
+    char name[96]; /* for people: "AMD EPYC 9655", "NVIDIA H200" */
     char vendor[64];
-    char driver[64];    /* driver or library version */
+    char driver[64]; /* driver or library version */
     /*
      * The physical thing computed on: "cpu" for the host's cores,
      * "pci:DDDD:BB:DD.F" for a card. Two devices with the same text contend.
@@ -158,7 +166,7 @@ typedef struct cellgate_device_description {
      * leaves out the device's settings: those the host knows itself.
      */
     char identity[192];
-    int32_t kind;         /* a cellgate_device_kind */
+    int32_t kind; /* a cellgate_device_kind */
     uint32_t flags;
     uint64_t memory;      /* bytes usable, 0 if unknown */
     uint32_t queue_depth; /* plans worth running at once; 0 means 1 */
@@ -169,8 +177,8 @@ typedef struct cellgate_device_description {
 /*
  * A segment is a chain of ops: each op's result is the next one's input. The
  * result passed on is either a sequence, [batch][steps][features], or one row
- * a sample, [batch][features]. Rows that a chain without an LSTM begins with are
- * sequences of one step; their result goes to y, or where y.data is NULL to
+ * a sample, [batch][features]. Rows that a chain without an LSTM begins with
+ * are sequences of one step; their result goes to y, or where y.data is NULL to
  * y_last. The kinds:
  */
 typedef enum cellgate_op_kind {
@@ -179,7 +187,7 @@ typedef enum cellgate_op_kind {
     CELLGATE_OP_DENSE = 2,     /* on each step of a sequence, or on rows */
     CELLGATE_OP_EMBEDDING = 3, /* first op of a segment only */
     CELLGATE_OP_ACTIVATION = 4,
-    CELLGATE_OP_SOFTMAX = 5    /* over the features */
+    CELLGATE_OP_SOFTMAX = 5 /* over the features */
 } cellgate_op_kind;
 
 /* What every op begins with. */
@@ -255,9 +263,9 @@ typedef struct cellgate_lstm {
     uint32_t outputs;        /* CELLGATE_LSTM_ flags, at least one */
     int32_t has_bias;
     int32_t has_peepholes;
-    int32_t coupled;         /* coupled input and forget gates */
-    float clip;              /* 0: no clipping */
-    int32_t reserved;        /* 0 */
+    int32_t coupled;  /* coupled input and forget gates */
+    float clip;       /* 0: no clipping */
+    int32_t reserved; /* 0 */
     /* [direction][0 gate, 1 cell, 2 hidden] */
     cellgate_activation activations[2][3];
     /* [direction]; perhaps NULL in support(), which looks at structure only */
@@ -416,7 +424,8 @@ typedef struct cellgate_plugin {
        digits, '_' and '-'. */
     const char *name;
     const char *version; /* of the plugin, for people */
-    /* Differs between builds whose speed may differ; part of the fingerprint. */
+    /* Differs between builds whose speed may differ; part of the fingerprint.
+     */
     const char *build;
     /* Keys taken in [device NAME], at most 256; NULL means none. The
        struct_size of the first is that of all of them. */
@@ -424,10 +433,11 @@ typedef struct cellgate_plugin {
     size_t key_count;
     /*
      * What the answers below depend on: absolute paths of files or folders
-     * that a change of driver touches (they need not exist), and "$NAME" for a
-     * variable of the environment. The host keeps a plugin's answers between
-     * processes until one of these changes. At most 64, ends with NULL; NULL
-     * means none.
+     * that a change of driver touches (they need not exist), "$NAME" for a
+     * variable of the environment, and "$NAME/FILE" for files of that name in
+     * the folders, separated by colons, that the variable lists. The host keeps
+     * a plugin's answers between processes until one of these changes. At most
+     * 64, ends with NULL; NULL means none.
      */
     const char *const *watched;
 
@@ -521,8 +531,7 @@ typedef struct cellgate_plugin {
      * contents of the outputs are undefined and the resident state is as it
      * was before the run; the inputs are intact, so the host can run elsewhere.
      */
-    cellgate_status (*run)(cellgate_plan *plan,
-                           const cellgate_segment_run *run,
+    cellgate_status (*run)(cellgate_plan *plan, const cellgate_segment_run *run,
                            cellgate_error *error);
 
     /* -- optional: what NULL means is said for each -- */
@@ -563,6 +572,13 @@ typedef struct cellgate_plugin {
 
     /* Device memory in use by what the host holds, bytes. NULL: unknown. */
     uint64_t (*memory_used)(cellgate_device *device);
+
+    /*
+     * The names of all variants that support() may give, on whatever machine:
+     * what `exclude` in the INI is checked against. A name may end in '*' for
+     * any rest. At most 256, ends with NULL; NULL: names are not checked.
+     */
+    const char *const *variants;
 } cellgate_plugin;
 
 /*
@@ -586,7 +602,8 @@ cellgate_plugin_entry(uint32_t lowest, uint32_t highest);
 #endif
 
 /* What the two below have in common. A text is one line, and is shown on
-   terminals: control characters, which names out of files may have, become '?'. */
+   terminals: control characters, which names out of files may have, become '?'.
+ */
 CELLGATE_PRINTF_LIKE(4, 0)
 static inline void cellgate_error_fill(cellgate_error *error,
                                        cellgate_status status,

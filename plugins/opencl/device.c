@@ -275,6 +275,7 @@ cellgate_status ocl_device_open(cellgate_instance *instance, uint32_t index,
     made->host = host;
     made->cl = &instance->api;
     made->found = found;
+    made->settings = settings;
     made->cache.folder = -1;
     (void)pthread_mutex_init(&made->lock, NULL);
     (void)pthread_mutex_init(&made->compiling, NULL);

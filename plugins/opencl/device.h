@@ -29,6 +29,7 @@ struct cellgate_device {
     const cellgate_host *host;
     const struct ocl_api *cl;
     const struct ocl_found *found;
+    const cellgate_settings *settings;
     cl_device_id id; /* found->id, or a part of it */
     bool is_part;
     cl_context context;

@@ -117,6 +117,7 @@ static const cellgate_plugin table = {
     .host_allocate = ocl_host_allocate,
     .host_release = ocl_host_release,
     .memory_used = ocl_memory_used,
+    .variants = ocl_variant_names,
 };
 
 const cellgate_plugin *cellgate_plugin_entry(uint32_t lowest, uint32_t highest)

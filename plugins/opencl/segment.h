@@ -98,6 +98,11 @@ const struct ocl_variant *ocl_variant_at(uint64_t id);
 void ocl_outline_read(const cellgate_segment *segment, uint32_t vector,
                       struct ocl_outline *outline);
 
+/* All names that they have; the last is NULL. */
+extern const char *const ocl_variant_names[];
+/* Whether the device's settings leave a variant out. */
+bool ocl_variant_excluded(const cellgate_device *device, uint64_t id);
+
 /* Variant number `index` of those that are offered for a batch (0: any), with
    those that turned out not to run; false: no more. */
 bool ocl_variant_offered(const cellgate_device *device,

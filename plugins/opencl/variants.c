@@ -31,6 +31,10 @@ static const struct ocl_variant variants[] = {
     { "rows-clblast", OCL_ROWS, 1, OCL_PACK_CLBLAST },
 };
 
+/* With the size of a part of a CPU behind some of them. */
+const char *const ocl_variant_names[] = { "fused*", "whole*", "step*", "rows*",
+                                          NULL };
+
 const struct ocl_variant *ocl_variant_at(uint64_t id)
 {
     return id < sizeof variants / sizeof variants[0] ? &variants[id] : NULL;
@@ -236,6 +240,15 @@ static void name(const cellgate_device *device,
                        (unsigned)device->threads);
     else
         (void)snprintf(text, 32, "%s", variant->name);
+}
+
+bool ocl_variant_excluded(const cellgate_device *device, uint64_t id)
+{
+    const cellgate_host *host = device->host;
+    char text[32];
+
+    name(device, ocl_variant_at(id), text);
+    return host->excludes(host->context, device->settings, text) != 0;
 }
 
 cellgate_status ocl_support(cellgate_device *device,

@@ -459,10 +459,10 @@ static bool concerns_all(cellgate_status status, const cellgate_error *why)
 }
 
 /*
- * One run of the smallest shape in every variant: programs are built, drivers
- * that compile at the first launch have compiled, and libraries are awake
- * before the first request comes. A variant that fails is refused from then on;
- * if all do, there is nothing to prepare for.
+ * One run of the smallest shape in every variant that is not excluded: programs
+ * are built, drivers that compile at the first launch have compiled, and
+ * libraries are awake before the first request comes. A variant that fails is
+ * refused from then on; if all do, there is nothing to prepare for.
  */
 static cellgate_status warm_up(cellgate_device *device,
                                cellgate_weights *weights, cellgate_error *error)
@@ -479,6 +479,8 @@ static cellgate_status warm_up(cellgate_device *device,
         if (ocl_variant_at(id)->pack != weights->pack)
             continue;
         tried++;
+        if (ocl_variant_excluded(device, id))
+            continue;
         status = ocl_variant_check(device, outline, id, 0, &why);
         if (status == CELLGATE_OK) {
             if (weights->pack == OCL_PACK_CLBLAST)

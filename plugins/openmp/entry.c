@@ -17,6 +17,9 @@ static const cellgate_key keys[] = {
       "most threads that a run uses; 0: all that the host grants" },
 };
 
+/* By their threads, and the type of the weights. */
+static const char *const variant_names[] = { "t*", NULL };
+
 static cellgate_status init(const cellgate_host *host,
                             cellgate_instance **instance, cellgate_error *error)
 {
@@ -207,6 +210,7 @@ static const cellgate_plugin table = {
     .plan_create = cpu_plan_create,
     .plan_destroy = cpu_plan_destroy,
     .run = cpu_run,
+    .variants = variant_names,
 };
 
 const cellgate_plugin *cellgate_plugin_entry(uint32_t lowest, uint32_t highest)

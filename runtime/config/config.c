@@ -331,6 +331,8 @@ static cellgate_status take_key(void *context, const char *key,
     if (b->key_lines[which] != 0)
         return refuse_repeated(b, key, line, b->key_lines[which], error);
     b->key_lines[which] = line;
+    if (b->device != NULL && strcmp(key, "exclude") == 0)
+        b->device->exclude_line = line;
     return set_key(b, known, value, line, error);
 }
 
@@ -399,6 +401,7 @@ static void device_section_finish(cg_device_section *device)
     free(device->name);
     free(device->plugin);
     free(device->match);
+    free(device->exclude);
 }
 
 static void pin_section_finish(cg_pin_section *pin)

@@ -29,6 +29,13 @@ static const char *check_match(const cg_value *value)
                                   : "a pattern such as *H200*, or no such line";
 }
 
+static const char *check_exclude(const cg_value *value)
+{
+    return value->text[0] != '\0'
+               ? NULL
+               : "names of variants with blanks between them, or no such line";
+}
+
 #define KEY(name, type, fallback, choices, minimum, maximum, help)             \
     {                                                                          \
         sizeof(cellgate_key), (name), (type), (fallback), (choices),           \
@@ -134,6 +141,10 @@ static const cg_key device_keys[] = {
     { KEY("index", CELLGATE_KEY_INTEGER, "0", NULL, 0, 65535,
           "which of the plugin's devices that match, from 0"),
       CG_STORE_INTEGER, offsetof(cg_device_section, index), NULL },
+    { KEY("exclude", CELLGATE_KEY_TEXT, "", NULL, 0, 0,
+          "variants that are left out: patterns of their names, with blanks "
+          "between them"),
+      CG_STORE_TEXT, offsetof(cg_device_section, exclude), check_exclude },
 };
 
 static const char *check_given(const cg_value *value)

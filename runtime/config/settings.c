@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "runtime/config/complaint.h"
+#include "runtime/config/exclude.h"
 #include "runtime/config/keys.h"
 #include "runtime/config/suggest.h"
 #include "runtime/config/value.h"
@@ -18,6 +19,7 @@ typedef struct setting {
 } setting;
 
 struct cellgate_settings {
+    char *exclude; /* NULL: nothing */
     size_t count;
     setting settings[];
 };
@@ -111,7 +113,7 @@ static cellgate_status refuse_entry(const cg_config *config,
                            meant.length, meant.best);
     return cg_complain(error, &place,
                        "unknown key; a device of plugin %s takes plugin, "
-                       "enabled, match, index%s",
+                       "enabled, match, index, exclude%s",
                        section->plugin, known);
 }
 
@@ -189,6 +191,11 @@ cellgate_status cg_settings_create(const cg_config *config,
     if (made == NULL)
         return no_memory(error);
     made->count = key_count;
+    if (section != NULL && section->exclude != NULL) {
+        made->exclude = strdup(section->exclude);
+        if (made->exclude == NULL)
+            status = no_memory(error);
+    }
     for (size_t i = 0; i < key_count && status == CELLGATE_OK; i++) {
         cellgate_key key = key_at(keys, i);
 
@@ -209,7 +216,14 @@ void cg_settings_destroy(cellgate_settings *settings)
         free(settings->settings[i].key);
         free(settings->settings[i].value);
     }
+    free(settings->exclude);
     free(settings);
+}
+
+bool cg_settings_excludes(const cellgate_settings *settings,
+                          const char *variant)
+{
+    return settings != NULL && cg_exclude_fits(settings->exclude, variant);
 }
 
 const char *cg_settings_value(const cellgate_settings *settings,

@@ -59,7 +59,11 @@ typedef struct cg_device_section {
        description; NULL: any */
     char *match;
     int64_t index; /* among the plugin's devices that match */
-    int line;      /* of the section's header */
+    /* fnmatch() patterns of variants that are left out, with blanks between
+       them; NULL: none */
+    char *exclude;
+    int exclude_line;
+    int line; /* of the section's header */
     cg_entry *entries;
     size_t entry_count;
 } cg_device_section;
@@ -149,8 +153,12 @@ void cg_settings_destroy(cellgate_settings *settings);
 const char *cg_settings_value(const cellgate_settings *settings,
                               const char *key);
 
-/* All of them, "key=value key=value", on one line: two devices with the same
-   text are set alike. malloc'ed; NULL: no memory. */
+/* Whether the section leaves out variants of that name. */
+bool cg_settings_excludes(const cellgate_settings *settings,
+                          const char *variant);
+
+/* All of the plugin's, "key=value key=value", on one line: two devices with the
+   same text are set alike. malloc'ed; NULL: no memory. */
 char *cg_settings_text(const cellgate_settings *settings);
 
 /* Whether the process runs with someone else's rights: the environment and

@@ -39,6 +39,17 @@ static const char *service_setting(void *context,
                               self->library.table.key_count, key);
 }
 
+/* A probe opens no device. */
+static int32_t service_excludes(void *context,
+                                const cellgate_settings *settings,
+                                const char *variant)
+{
+    (void)context;
+    (void)settings;
+    (void)variant;
+    return 0;
+}
+
 static uint32_t service_thread_budget(void *context, const char *resource)
 {
     const host_context *self = context;
@@ -193,7 +204,8 @@ void cg_admit(const char *path, const cg_admission *admission,
                                   .release = cg_service_release,
                                   .setting = service_setting,
                                   .thread_budget = service_thread_budget,
-                                  .clock = cg_service_clock };
+                                  .clock = cg_service_clock,
+                                  .excludes = service_excludes };
     self->thread_budget = admission->thread_budget;
     progress(admission, "while it was loaded", verdict);
     if (cg_library_open(path, &entry, &error) != CELLGATE_OK) {

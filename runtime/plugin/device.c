@@ -271,6 +271,16 @@ uint32_t cg_device_thread_budget(const cg_device *device)
     return device->thread_limit;
 }
 
+bool cg_device_excludes(const cg_device *device, const char *variant,
+                        char *text, size_t size)
+{
+    if (!cg_settings_excludes(device->settings, variant))
+        return false;
+    (void)snprintf(text, size, "exclude in [device %s] leaves it out",
+                   device->name);
+    return true;
+}
+
 const char *cg_device_needs_precision(const cg_device *device, int32_t numeric)
 {
     const cg_precision precision = device->table->config->precision;

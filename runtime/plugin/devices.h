@@ -179,6 +179,11 @@ void cg_device_threads_release(cg_device *device, uint32_t threads);
  */
 uint32_t cg_device_thread_budget(const cg_device *device);
 
+/* Whether its section leaves out variants of that name; then *text says so. The
+   device is open. */
+bool cg_device_excludes(const cg_device *device, const char *variant,
+                        char *text, size_t size);
+
 /* The value of [scheduler] precision that a variant of this numeric class needs
    and does not have; NULL: it may run. */
 const char *cg_device_needs_precision(const cg_device *device, int32_t numeric);

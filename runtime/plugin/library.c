@@ -170,7 +170,8 @@ static cellgate_status check_key(const cellgate_key *key, size_t number,
                              "letters, digits and '_'",
                              number);
     if (strcmp(key->name, "plugin") == 0 || strcmp(key->name, "enabled") == 0 ||
-        strcmp(key->name, "match") == 0 || strcmp(key->name, "index") == 0)
+        strcmp(key->name, "match") == 0 || strcmp(key->name, "index") == 0 ||
+        strcmp(key->name, "exclude") == 0)
         return cellgate_fail(error, CELLGATE_BAD_PLUGIN,
                              "its key %s has a name that belongs to the host",
                              key->name);

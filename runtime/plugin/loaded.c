@@ -57,6 +57,14 @@ static const char *service_setting(void *context,
                               self->library.table.key_count, key);
 }
 
+static int32_t service_excludes(void *context,
+                                const cellgate_settings *settings,
+                                const char *variant)
+{
+    (void)context;
+    return cg_settings_excludes(settings, variant);
+}
+
 /* Every resource is driven by threads of the same host. */
 static uint32_t service_thread_budget(void *context, const char *resource)
 {
@@ -98,7 +106,8 @@ static cg_loaded *create(const struct stat *about)
                                     .release = cg_service_release,
                                     .setting = service_setting,
                                     .thread_budget = service_thread_budget,
-                                    .clock = cg_service_clock };
+                                    .clock = cg_service_clock,
+                                    .excludes = service_excludes };
     loaded->next = plugins;
     plugins = loaded;
     return loaded;

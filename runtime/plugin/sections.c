@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/config/exclude.h"
 #include "runtime/plugin/table.h"
 
 #ifndef FNM_CASEFOLD
@@ -159,9 +160,11 @@ static cellgate_status check_keys(const cg_device *device,
         cg_settings_create(device->table->config, device->section,
                            verdict->keys, verdict->key_count, &settings, error);
 
-    if (status == CELLGATE_OK)
-        cg_settings_destroy(settings);
-    return status;
+    if (status != CELLGATE_OK)
+        return status;
+    cg_settings_destroy(settings);
+    return cg_exclude_check(device->table->config, device->section,
+                            verdict->variants, verdict->variant_count, error);
 }
 
 static cellgate_status must_be_there(const cg_device *device,

@@ -93,13 +93,13 @@ static void free_keys(cellgate_key *keys, size_t count)
     free(keys);
 }
 
-static void free_watched(char **watched, size_t count)
+static void free_texts(char **texts, size_t count)
 {
     size_t i;
 
     for (i = 0; i < count; i++)
-        free(watched[i]);
-    free(watched);
+        free(texts[i]);
+    free(texts);
 }
 
 void cg_verdict_destroy(cg_verdict *verdict)
@@ -111,7 +111,8 @@ void cg_verdict_destroy(cg_verdict *verdict)
     free(verdict->version);
     free(verdict->build);
     free_keys(verdict->keys, verdict->key_count);
-    free_watched(verdict->watched, verdict->watched_count);
+    free_texts(verdict->watched, verdict->watched_count);
+    free_texts(verdict->variants, verdict->variant_count);
     free(verdict->devices);
     free(verdict);
 }
@@ -159,21 +160,21 @@ static bool copy_keys(cg_verdict *verdict, const cellgate_plugin *table)
     return true;
 }
 
-static bool copy_watched(cg_verdict *verdict, const char *const *watched)
+/* A list that ends with NULL, or of which `most` are taken. */
+static bool copy_texts(char ***texts, size_t *text_count,
+                       const char *const *from, size_t most)
 {
     size_t count = 0;
 
-    while (watched != NULL && watched[count] != NULL &&
-           count < CG_VERDICT_WATCHED_MAX)
+    while (from != NULL && from[count] != NULL && count < most)
         count++;
     if (count == 0)
         return true;
-    verdict->watched = calloc(count, sizeof *verdict->watched);
-    if (verdict->watched == NULL)
+    *texts = calloc(count, sizeof **texts);
+    if (*texts == NULL)
         return false;
-    for (; verdict->watched_count < count; verdict->watched_count++)
-        if (!cg_verdict_text(&verdict->watched[verdict->watched_count],
-                             watched[verdict->watched_count]))
+    for (; *text_count < count; ++*text_count)
+        if (!cg_verdict_text(&(*texts)[*text_count], from[*text_count]))
             return false;
     return true;
 }
@@ -184,5 +185,9 @@ bool cg_verdict_identify(cg_verdict *verdict, const cellgate_plugin *table)
     return cg_verdict_text(&verdict->name, table->name) &&
            cg_verdict_text(&verdict->version, table->version) &&
            cg_verdict_text(&verdict->build, table->build) &&
-           copy_keys(verdict, table) && copy_watched(verdict, table->watched);
+           copy_keys(verdict, table) &&
+           copy_texts(&verdict->watched, &verdict->watched_count,
+                      table->watched, CG_VERDICT_WATCHED_MAX) &&
+           copy_texts(&verdict->variants, &verdict->variant_count,
+                      table->variants, CG_VERDICT_VARIANTS_MAX);
 }

@@ -16,6 +16,7 @@
 #define CG_VERDICT_DEVICES_MAX 256
 #define CG_VERDICT_KEYS_MAX 256
 #define CG_VERDICT_WATCHED_MAX 64
+#define CG_VERDICT_VARIANTS_MAX 256
 #define CG_VERDICT_TEXT_MAX 4096
 
 typedef struct cg_verdict {
@@ -32,6 +33,8 @@ typedef struct cg_verdict {
     size_t key_count;
     char **watched; /* see cellgate_plugin.watched */
     size_t watched_count;
+    char **variants; /* see cellgate_plugin.variants */
+    size_t variant_count;
 
     /* Known when admitted. */
     cellgate_device_description *devices;

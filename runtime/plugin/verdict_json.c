@@ -27,33 +27,46 @@ static json_t *device_to_json(const cellgate_device_description *device)
                      (json_int_t)device->queue_depth);
 }
 
+static json_t *texts_to_json(char *const *texts, size_t count)
+{
+    json_t *json = json_array();
+    size_t i;
+
+    for (i = 0; i < count; i++)
+        if (json_array_append_new(json, json_string(texts[i])) != 0) {
+            json_decref(json);
+            return NULL;
+        }
+    return json;
+}
+
 json_t *cg_verdict_to_json(const cg_verdict *verdict)
 {
     json_t *keys = json_array();
-    json_t *watched = json_array();
     json_t *devices = json_array();
+    json_t *watched = texts_to_json(verdict->watched, verdict->watched_count);
+    json_t *variants = texts_to_json(verdict->variants, verdict->variant_count);
     size_t i;
-    int failed = 0;
+    int failed = watched == NULL || variants == NULL;
 
     for (i = 0; i < verdict->key_count; i++)
         failed |= json_array_append_new(keys, key_to_json(&verdict->keys[i]));
-    for (i = 0; i < verdict->watched_count; i++)
-        failed |=
-            json_array_append_new(watched, json_string(verdict->watched[i]));
     for (i = 0; i < verdict->device_count; i++)
         failed |= json_array_append_new(devices,
                                         device_to_json(&verdict->devices[i]));
     if (failed != 0) {
         json_decref(keys);
         json_decref(watched);
+        json_decref(variants);
         json_decref(devices);
         return NULL;
     }
-    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "status",
-                     (int)verdict->status, "reason", verdict->reason, "name",
-                     verdict->name, "version", verdict->version, "build",
-                     verdict->build, "abi", (json_int_t)verdict->abi, "keys",
-                     keys, "watched", watched, "devices", devices);
+    return json_pack("{s:i, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o}",
+                     "status", (int)verdict->status, "reason", verdict->reason,
+                     "name", verdict->name, "version", verdict->version,
+                     "build", verdict->build, "abi", (json_int_t)verdict->abi,
+                     "keys", keys, "watched", watched, "variants", variants,
+                     "devices", devices);
 }
 
 static bool key_from_json(const json_t *json, cellgate_key *key)
@@ -135,22 +148,23 @@ static bool keys_from_json(const json_t *json, cg_verdict *verdict)
     return true;
 }
 
-static bool watched_from_json(const json_t *json, cg_verdict *verdict)
+static bool texts_from_json(const json_t *json, size_t most, char ***texts,
+                            size_t *text_count)
 {
     size_t count = json_array_size(json);
     size_t i;
 
-    if (!json_is_array(json) || count > CG_VERDICT_WATCHED_MAX)
+    if (!json_is_array(json) || count > most)
         return false;
     if (count == 0)
         return true;
-    verdict->watched = calloc(count, sizeof *verdict->watched);
-    if (verdict->watched == NULL)
+    *texts = calloc(count, sizeof **texts);
+    if (*texts == NULL)
         return false;
-    verdict->watched_count = count;
+    *text_count = count;
     for (i = 0; i < count; i++) {
-        const char *path = json_string_value(json_array_get(json, i));
-        if (path == NULL || !cg_verdict_text(&verdict->watched[i], path))
+        const char *text = json_string_value(json_array_get(json, i));
+        if (text == NULL || !cg_verdict_text(&(*texts)[i], text))
             return false;
     }
     return true;
@@ -179,23 +193,28 @@ cg_verdict *cg_verdict_from_json(const json_t *json)
 {
     cg_verdict *verdict = cg_verdict_create();
     const char *reason, *name, *version, *build;
-    json_t *keys, *watched, *devices;
+    json_t *keys, *watched, *variants, *devices;
     json_int_t abi;
     int status;
 
     if (verdict == NULL)
         return NULL;
     if (json_unpack((json_t *)json,
-                    "{s:i, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o}", "status",
-                    &status, "reason", &reason, "name", &name, "version",
-                    &version, "build", &build, "abi", &abi, "keys", &keys,
-                    "watched", &watched, "devices", &devices) == 0 &&
+                    "{s:i, s:s, s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o}",
+                    "status", &status, "reason", &reason, "name", &name,
+                    "version", &version, "build", &build, "abi", &abi, "keys",
+                    &keys, "watched", &watched, "variants", &variants,
+                    "devices", &devices) == 0 &&
         status >= 0 && status <= (int)CELLGATE_INTERNAL &&
         cg_verdict_text(&verdict->reason, reason) &&
         cg_verdict_text(&verdict->name, name) &&
         cg_verdict_text(&verdict->version, version) &&
         cg_verdict_text(&verdict->build, build) &&
-        keys_from_json(keys, verdict) && watched_from_json(watched, verdict) &&
+        keys_from_json(keys, verdict) &&
+        texts_from_json(watched, CG_VERDICT_WATCHED_MAX, &verdict->watched,
+                        &verdict->watched_count) &&
+        texts_from_json(variants, CG_VERDICT_VARIANTS_MAX, &verdict->variants,
+                        &verdict->variant_count) &&
         devices_from_json(devices, verdict)) {
         verdict->status = (cellgate_status)status;
         verdict->abi = (uint32_t)abi;

@@ -116,6 +116,10 @@ cellgate_status cg_segment_variant(const cg_segment *segment,
     cg_engine_let_go(engine);
     variant->note[sizeof variant->note - 1] = '\0';
     variant->refusal[sizeof variant->refusal - 1] = '\0';
+    variant->name[sizeof variant->name - 1] = '\0';
+    if (status == CELLGATE_OK)
+        (void)cg_device_excludes(engine->device, variant->name,
+                                 variant->refusal, sizeof variant->refusal);
     return status;
 }
 

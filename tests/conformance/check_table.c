@@ -2,6 +2,9 @@
 /* The plugin's table, its keys, its devices, and the variants they list. */
 #include "config.h"
 
+#include <fnmatch.h>
+#include <stdbool.h>
+
 #include "tests/conformance/crash.h"
 #include "tests/conformance/suite.h"
 
@@ -215,6 +218,17 @@ static int list_variants(suite *s, const case_data *data,
                           SUITE_MAX_VARIANTS);
 }
 
+/* Whether the table lists the name, or lists none. */
+static bool is_listed(const suite *s, const char *name)
+{
+    const char *const *at = s->plugin.table.variants;
+
+    for (; at != NULL && *at != NULL; at++)
+        if (fnmatch(*at, name, 0) == 0)
+            return true;
+    return s->plugin.table.variants == NULL;
+}
+
 static int check_variant(suite *s, const case_data *data,
                          const cellgate_variant *list, int index)
 {
@@ -226,6 +240,9 @@ static int check_variant(suite *s, const case_data *data,
         return wrong_variants(s, &data->c, "support() changed struct_size");
     if (memchr(v->name, '\0', sizeof v->name) == NULL || v->name[0] == '\0')
         return wrong_variants(s, &data->c, "variant %d has no name", index);
+    if (!is_listed(s, v->name))
+        return wrong_variants(
+            s, &data->c, "%s is not in the table's list of variants", v->name);
     if (tolerance_class_name(v->numeric) == NULL)
         return wrong_variants(s, &data->c, "%s: numeric class %d", v->name,
                               (int)v->numeric);

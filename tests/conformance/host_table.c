@@ -92,6 +92,15 @@ static uint32_t thread_budget(void *context, const char *resource)
     return ((const host_table *)context)->threads;
 }
 
+static int32_t excludes(void *context, const cellgate_settings *settings,
+                        const char *variant)
+{
+    (void)context;
+    (void)settings;
+    (void)variant;
+    return 0;
+}
+
 static uint64_t clock_now(void *context)
 {
     struct timespec now;
@@ -113,7 +122,8 @@ void host_table_init(host_table *host, uint32_t threads, int verbose)
                                    .release = release,
                                    .setting = setting,
                                    .thread_budget = thread_budget,
-                                   .clock = clock_now };
+                                   .clock = clock_now,
+                                   .excludes = excludes };
     host->threads = threads > 0 ? threads : online > 0 ? (uint32_t)online : 1;
     host->verbose = verbose;
 }

@@ -14,6 +14,7 @@
 
 char cache[400];
 const char *kernels = "auto", *threads = "0", *clblast = "auto";
+const char *excluded = "";
 uint32_t budget = 2;
 
 static void host_log(void *context, int32_t level, const char *text)
@@ -65,6 +66,15 @@ static uint64_t host_clock(void *context)
     return 0;
 }
 
+static int32_t host_excludes(void *context, const cellgate_settings *settings,
+                             const char *variant)
+{
+    (void)context;
+    (void)settings;
+    return excluded[0] != '\0' &&
+           strncmp(variant, excluded, strlen(excluded)) == 0;
+}
+
 static const cellgate_host host = {
     .struct_size = sizeof host,
     .log = host_log,
@@ -73,6 +83,7 @@ static const cellgate_host host = {
     .setting = host_setting,
     .thread_budget = host_budget,
     .clock = host_clock,
+    .excludes = host_excludes,
 };
 
 /* ---- One layer --------------------------------------------------------- */

@@ -23,7 +23,8 @@
 extern char cache[400];     /* the folder of compiled programs */
 extern const char *kernels; /* the keys of those names */
 extern const char *threads, *clblast;
-extern uint32_t budget; /* of the host's threads */
+extern const char *excluded; /* how names of variants begin that are left out */
+extern uint32_t budget;      /* of the host's threads */
 
 extern float kernel[INPUT * 4 * HIDDEN], recurrent[HIDDEN * 4 * HIDDEN];
 extern float bias[4 * HIDDEN], x[BATCH * STEPS * INPUT];

@@ -66,6 +66,15 @@ static uint64_t host_clock(void *context)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static int32_t host_excludes(void *context, const cellgate_settings *settings,
+                             const char *variant)
+{
+    (void)context;
+    (void)settings;
+    (void)variant;
+    return 0;
+}
+
 void rig_host_init(struct rig *rig, const char *const *settings)
 {
     memset(rig, 0, sizeof *rig);
@@ -79,6 +88,7 @@ void rig_host_init(struct rig *rig, const char *const *settings)
     rig->host.setting = host_setting;
     rig->host.thread_budget = host_budget;
     rig->host.clock = host_clock;
+    rig->host.excludes = host_excludes;
     rig->plugin =
         cellgate_plugin_entry(CELLGATE_ABI_VERSION, CELLGATE_ABI_VERSION);
     assert_non_null(rig->plugin);

@@ -91,8 +91,23 @@ static uint64_t now(void *context)
     return 0;
 }
 
-static const cellgate_host host = { sizeof host, NULL,    take_log, allocate,
-                                    release,     setting, budget,   now };
+static int32_t excludes(void *context, const cellgate_settings *settings,
+                        const char *variant)
+{
+    (void)context;
+    (void)settings;
+    (void)variant;
+    return 0;
+}
+
+static const cellgate_host host = { .struct_size = sizeof host,
+                                    .log = take_log,
+                                    .allocate = allocate,
+                                    .release = release,
+                                    .setting = setting,
+                                    .thread_budget = budget,
+                                    .clock = now,
+                                    .excludes = excludes };
 
 static void make_random(float *to, size_t count, uint64_t seed)
 {

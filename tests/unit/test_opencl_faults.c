@@ -301,6 +301,30 @@ static void test_one_variant_fails(void **state)
     table->device_close(device);
 }
 
+/* What is excluded is not tried, so nothing is found about it. */
+static void test_excluded_ones_do_not_start(void **state)
+{
+    cellgate_variant variant = { .struct_size = sizeof variant };
+    cellgate_weights *weights;
+    cellgate_device *device;
+
+    (void)state;
+    remove_folder(cache);
+    device = open_device();
+    instance->api.BuildProgram = no_fused;
+    excluded = "fused";
+    weights = prepare(device);
+    excluded = "";
+    instance->api = driver;
+    for (uint32_t i = 0; table->support(device, &segment, &shape, i, &variant,
+                                        &error) == CELLGATE_OK;
+         i++)
+        if (variant.pack == 0)
+            assert_string_equal(variant.refusal, "");
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
 static CL_API_ENTRY cl_int CL_API_CALL
 no_whole(cl_command_queue queue, cl_kernel what, cl_uint dimensions,
          const size_t *offset, const size_t *global, const size_t *local,
@@ -540,6 +564,7 @@ int main(void)
         cmocka_unit_test(test_build_log),
         cmocka_unit_test(test_long_build_log),
         cmocka_unit_test(test_one_variant_fails),
+        cmocka_unit_test(test_excluded_ones_do_not_start),
         cmocka_unit_test(test_one_variant_too_large),
         cmocka_unit_test(test_kernel_fails_later),
         cmocka_unit_test(test_compiling_holds_up_nobody),

@@ -357,7 +357,8 @@ static void check_helper(const char *script, mode_t mode,
     "\",\"verdict\":" verdict "}' >&3\n"
 #define VERDICT                                                                \
     "{\"status\":0,\"reason\":\"\",\"name\":\"n\",\"version\":\"\","           \
-    "\"build\":\"\",\"abi\":0,\"keys\":[],\"watched\":[],\"devices\":[]}"
+    "\"build\":\"\",\"abi\":0,\"keys\":[],\"watched\":[],\"variants\":[],"     \
+    "\"devices\":[]}"
 
 static void test_helpers(void **state)
 {

@@ -135,8 +135,8 @@ static void mistakes_are_explained(void **state)
                               "in [scheduler], not here");
     refuses("colour = red\n",
             "t.ini:3: [device d] colour: unknown key; a device of plugin p "
-            "takes plugin, enabled, match, index, threads, max_memory, idle, "
-            "graphs, level, options");
+            "takes plugin, enabled, match, index, exclude, threads, "
+            "max_memory, idle, graphs, level, options");
     refuses("threads = 4\nlevel = avx3\n",
             "t.ini:4: [device d] level: expected auto, scalar or avx2, not "
             "\"avx3\" (did you mean avx2?)");

@@ -57,6 +57,7 @@ static const cellgate_key keys[] = {
 };
 
 static const char *const watched[] = { "/etc/driver", "$VARIABLE", NULL };
+static const char *const variants[] = { "fast", "t*", NULL };
 
 static cg_verdict *make_verdict(void)
 {
@@ -66,7 +67,8 @@ static cg_verdict *make_verdict(void)
                                     .build = "b",
                                     .keys = keys,
                                     .key_count = 2,
-                                    .watched = watched };
+                                    .watched = watched,
+                                    .variants = variants };
     cg_verdict *verdict = cg_verdict_create();
 
     if (verdict == NULL)
@@ -112,6 +114,8 @@ static void test_round_trip(void **state)
     assert_true(back->keys[1].maximum == INT64_MAX);
     assert_int_equal(back->watched_count, 2);
     assert_string_equal(back->watched[1], "$VARIABLE");
+    assert_int_equal(back->variant_count, 2);
+    assert_string_equal(back->variants[1], "t*");
     assert_int_equal(back->device_count, 1);
     verdict->devices[0].struct_size = sizeof verdict->devices[0];
     assert_memory_equal(&back->devices[0], &verdict->devices[0],
@@ -150,7 +154,8 @@ static void test_refused(void **state)
 {
     static const char *const members[] = { "status",  "reason",  "name",
                                            "version", "build",   "abi",
-                                           "keys",    "watched", "devices" };
+                                           "keys",    "watched", "variants",
+                                           "devices" };
     cg_verdict *verdict = make_verdict();
     json_t *json = cg_verdict_to_json(verdict);
     json_t *device = json_array_get(json_object_get(json, "devices"), 0);
@@ -166,6 +171,9 @@ static void test_refused(void **state)
     check_refused("status", json_integer(1000));
     check_refused("keys", json_pack("[{s:s}]", "name", "x"));
     check_refused("watched", json_pack("[i]", 3));
+    check_refused("variants", json_pack("[i]", 3));
+    check_refused("variants",
+                  many(json_string("x"), CG_VERDICT_VARIANTS_MAX + 1));
     check_refused("devices", json_pack("[{s:s}]", "name", "x"));
     check_refused("devices",
                   many(json_incref(device), CG_VERDICT_DEVICES_MAX + 1));
