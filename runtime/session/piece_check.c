@@ -2,6 +2,8 @@
 /* Whether the candidates of a piece compute what the host ops do. */
 #include "config.h"
 
+#include <math.h>
+
 #include "runtime/session/once.h"
 #include "runtime/session/piece_survey.h"
 #include "runtime/session/trial.h"
@@ -31,37 +33,92 @@ cellgate_status cg_piece_survey_settle(cg_piece_survey *of,
                : cellgate_fail(error, status, "%s", cause->text);
 }
 
-/* A small shape that a candidate takes, or the first of the survey's that it
-   does; NULL: none, so it is not measured at any. */
-static const cg_cost_shape *shape_for(const cg_piece_survey *of, size_t at)
+static cellgate_status compare_once(cg_piece_survey *of, size_t at,
+                                    const cg_cost_shape *shape, bool *ragged,
+                                    cg_cost_verdict *verdict,
+                                    cellgate_error *cause)
 {
-    static const cg_cost_shape small = { 3, 5, 1 };
+    cg_trial *trial = NULL;
+    bool right = false;
+    double worst = 0;
+    cellgate_status status = cg_trial_create(
+        &of->session->pool, of->piece->segments[at], shape->batch, shape->steps,
+        *ragged, of->session->watchdog, &trial, cause);
 
-    if (cg_piece_survey_takes(of, at, &small))
-        return &small;
-    for (size_t cell = 0; cell < of->cell_count; cell++)
-        if (cg_piece_survey_takes(of, at, &of->cells[cell]))
-            return &of->cells[cell];
-    return NULL;
+    if (status == CELLGATE_OK) {
+        *ragged = cg_trial_is_ragged(trial);
+        status = cg_trial_check(trial, &right, &worst, cause);
+    }
+    cg_trial_destroy(trial);
+    verdict->right = verdict->right && right;
+    verdict->worst = fmax(verdict->worst, worst);
+    return status;
 }
 
+/* Rows of several lengths, and rows that are alike: a device may have a way of
+   its own for either. */
 static cellgate_status compare(cg_piece_survey *of, size_t at,
                                const cg_cost_shape *shape,
                                cg_cost_verdict *verdict, cellgate_error *cause)
 {
-    cg_trial *trial = NULL;
-    cellgate_status status = cg_trial_create(
-        &of->session->pool, of->piece->segments[at], shape->batch, shape->steps,
-        true, of->session->watchdog, &trial, cause);
+    bool ragged = true;
+    cellgate_status status;
 
-    if (status == CELLGATE_OK)
-        status = cg_trial_check(trial, &verdict->right, &verdict->worst, cause);
-    cg_trial_destroy(trial);
+    *verdict = (cg_cost_verdict){ .right = true };
+    status = compare_once(of, at, shape, &ragged, verdict, cause);
+    if (status == CELLGATE_OK && ragged) {
+        ragged = false;
+        status = compare_once(of, at, shape, &ragged, verdict, cause);
+    }
     verdict->checked = status == CELLGATE_OK;
     return status;
 }
 
-/* What takes that shape and cannot be run there is not measured at any. */
+/* Shapes at which a candidate may refuse to run before it is given up. */
+#define SHAPES_TRIED 4
+
+/* At a small shape that the candidate takes, or the first of the survey's that
+   it does and runs at; END: it takes none, so it is not measured at any. */
+static cellgate_status compare_somewhere(cg_piece_survey *of, size_t at,
+                                         cg_cost_verdict *verdict,
+                                         cellgate_error *cause)
+{
+    static const cg_cost_shape small = { 3, 5, 1 };
+    cellgate_status status = CELLGATE_END;
+    int tried = 0;
+
+    for (size_t i = 0; i <= of->cell_count && tried < SHAPES_TRIED; i++) {
+        const cg_cost_shape *shape = i == 0 ? &small : &of->cells[i - 1];
+
+        if (!cg_piece_survey_takes(of, at, shape))
+            continue;
+        tried++;
+        status = compare(of, at, shape, verdict, cause);
+        if (status != CELLGATE_UNSUPPORTED)
+            break;
+    }
+    return status;
+}
+
+/* One that takes its device along does so at every calibration: the line says
+   how to go without it. */
+static void exclude_failed(cg_piece_survey *of, size_t at,
+                           cellgate_status status, const char *why)
+{
+    const cg_segment *segment = of->piece->segments[at];
+    char text[600];
+
+    if (status != CELLGATE_DEVICE_LOST && status != CELLGATE_TIMEOUT) {
+        cg_piece_survey_exclude(of, at, why);
+        return;
+    }
+    snprintf(text, sizeof text,
+             "%.400s; exclude = %s in the section of the device goes without "
+             "the variant",
+             why, segment->variant.name);
+    cg_piece_survey_exclude(of, at, text);
+}
+
 static cellgate_status look(cg_piece_survey *of, size_t at,
                             const cg_cost_candidate *candidate,
                             cellgate_error *error)
@@ -69,15 +126,13 @@ static cellgate_status look(cg_piece_survey *of, size_t at,
     const cg_segment *segment = of->piece->segments[at];
     cellgate_error cause = CELLGATE_ERROR_INIT;
     cg_cost_verdict verdict = { .checked = false };
-    const cg_cost_shape *shape = shape_for(of, at);
-    cellgate_status status = CELLGATE_OK;
+    cellgate_status status = compare_somewhere(of, at, &verdict, &cause);
 
-    if (shape == NULL)
+    if (status == CELLGATE_END)
         return CELLGATE_OK;
-    status = compare(of, at, shape, &verdict, &cause);
     if (status != CELLGATE_OK) {
         of->result->failed++;
-        cg_piece_survey_exclude(of, at, cause.text);
+        exclude_failed(of, at, status, cause.text);
         return CELLGATE_OK;
     }
     if (!verdict.right) {

@@ -64,8 +64,8 @@ cellgate_status cg_piece_survey_settle(cg_piece_survey *of,
 /* Whether a candidate was checked before, and found right. */
 cellgate_status cg_piece_survey_known(const cg_piece_survey *of, size_t at,
                                       bool *known, cellgate_error *error);
-/* A candidate is checked once, on a small ragged shape that it takes; one that
-   was wrong is looked at again. */
+/* A candidate is checked once, on a small shape that it takes, with rows of
+   several lengths and without; one that was wrong is looked at again. */
 cellgate_status cg_piece_survey_check(cg_piece_survey *of, size_t at,
                                       cellgate_error *error);
 

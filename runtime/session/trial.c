@@ -264,6 +264,11 @@ cellgate_status cg_trial_create(cg_segment_pool *pool, cg_segment *segment,
     return CELLGATE_OK;
 }
 
+bool cg_trial_is_ragged(const cg_trial *trial)
+{
+    return trial->lengths != NULL;
+}
+
 void cg_trial_destroy(cg_trial *trial)
 {
     if (trial == NULL)

@@ -22,6 +22,8 @@ cellgate_status cg_trial_create(cg_segment_pool *pool, cg_segment *segment,
                                 int64_t batch, int64_t steps, bool ragged,
                                 double watchdog, cg_trial **trial,
                                 cellgate_error *error);
+/* Whether its rows have several lengths. */
+bool cg_trial_is_ragged(const cg_trial *trial);
 /* NULL is allowed. What is of a device on which a run hangs is left behind in
    the pool: freeing it may hang as well. */
 void cg_trial_destroy(cg_trial *trial);
