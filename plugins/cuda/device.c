@@ -150,7 +150,8 @@ void cud_handle_give(cellgate_device *device, struct cud_handle *handle)
 {
     if (!handle)
         return;
-    (void)device->cudnn.SetStream(handle->cudnn, NULL);
+    if (cud_device_enter_to_free(device))
+        (void)device->cudnn.SetStream(handle->cudnn, NULL);
     (void)pthread_mutex_lock(&device->lock);
     handle->next = device->handles;
     device->handles = handle;
@@ -380,9 +381,12 @@ cellgate_status cud_device_open(cellgate_instance *instance, uint32_t index,
     memset(made, 0, sizeof *made);
     made->host = host;
     made->found = found;
+    made->settings = settings;
     (void)pthread_mutex_init(&made->lock, NULL);
     load_cudnn(made, instance, settings);
     status = start(made, settings, error);
+    if (status == CELLGATE_OK)
+        status = cud_turn_open(made, &instance->turns[index], error);
     if (status == CELLGATE_OK)
         *device = made;
     else
@@ -397,6 +401,7 @@ void cud_device_close(cellgate_device *device)
     if (device->blaslt.version && cud_device_enter_to_free(device))
         (void)device->blaslt.Destroy(device->blaslt.handle);
     destroy_handles(device);
+    cud_turn_close(device);
     cud_refusals_free(device);
     (void)pthread_mutex_destroy(&device->lock);
     device->host->release(device->host->context, device);

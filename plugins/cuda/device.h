@@ -9,10 +9,14 @@
 #include "plugins/cuda/blaslt.h"
 #include "plugins/cuda/found.h"
 
-struct cellgate_instance {
-    const cellgate_host *host;
-    struct cud_cudnn cudnn; /* as the system finds it */
-    struct cud_found_list found;
+/*
+ * The turns that kernels take which fill a GPU: each waits for the one before.
+ * One a GPU, however often it is opened.
+ */
+struct cud_turn {
+    pthread_mutex_t lock; /* held while one is enqueued */
+    cudaEvent_t done;     /* the last one; from the first opening on */
+    uint32_t openings;
 };
 
 /* A handle of cuDNN that no plan has now. */
@@ -21,9 +25,18 @@ struct cud_handle {
     cud_cudnn_handle cudnn;
 };
 
+struct cellgate_instance {
+    const cellgate_host *host;
+    struct cud_cudnn cudnn; /* as the system finds it */
+    struct cud_found_list found;
+    struct cud_turn turns[CUD_DEVICES_MAX]; /* as `found` counts */
+};
+
 struct cellgate_device {
     const cellgate_host *host;
     const struct cud_found *found;
+    const cellgate_settings *settings;
+    struct cud_turn *turn;
     struct cud_cudnn cudnn;
     struct cud_blaslt blaslt;
 
@@ -34,6 +47,14 @@ struct cellgate_device {
     _Atomic uint64_t memory_used;
     atomic_bool lost;
 };
+
+/* Those of an instance, before its first device and after its last. */
+void cud_turns_init(cellgate_instance *instance);
+void cud_turns_finish(cellgate_instance *instance);
+/* With the device current. */
+cellgate_status cud_turn_open(cellgate_device *device, struct cud_turn *turn,
+                              cellgate_error *error);
+void cud_turn_close(cellgate_device *device);
 
 /* The table's operations of the same name. */
 cellgate_status cud_device_open(cellgate_instance *instance, uint32_t index,

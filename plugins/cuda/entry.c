@@ -28,6 +28,8 @@ static const char *const watched[] = {
     "$CUDA_VISIBLE_DEVICES",
     "$NVIDIA_VISIBLE_DEVICES",
     "$LD_LIBRARY_PATH",
+    "$LD_LIBRARY_PATH/libcuda.so.1",
+    "$LD_LIBRARY_PATH/libcudnn.so.9",
     NULL,
 };
 
@@ -46,6 +48,7 @@ static cellgate_status init(const cellgate_host *host,
     if (status == CELLGATE_OK) {
         cud_cudnn_load(&made->cudnn, "");
         cud_describe_devices(&made->found, &made->cudnn);
+        cud_turns_init(made);
         *instance = made;
     } else {
         host->release(host->context, made);
@@ -55,6 +58,7 @@ static cellgate_status init(const cellgate_host *host,
 
 static void finish(cellgate_instance *instance)
 {
+    cud_turns_finish(instance);
     instance->host->release(instance->host->context, instance);
 }
 
@@ -104,6 +108,7 @@ static const cellgate_plugin table = {
     .host_allocate = cud_host_allocate,
     .host_release = cud_host_release,
     .memory_used = cud_memory_used,
+    .variants = cud_variant_names,
 };
 
 const cellgate_plugin *cellgate_plugin_entry(uint32_t lowest, uint32_t highest)

@@ -39,7 +39,8 @@ cellgate_status cud_rnn_create(cellgate_device *device,
 
 void cud_rnn_destroy(cellgate_device *device, cud_cudnn_rnn rnn)
 {
-    if (rnn)
+    /* What a dynamic algorithm compiled is lost with the device. */
+    if (rnn && !atomic_load(&device->lost))
         (void)device->cudnn.DestroyRNNDescriptor(rnn);
 }
 
@@ -123,21 +124,25 @@ static cellgate_status create_descriptors(struct cellgate_plan *plan,
                            "creating a plan");
 }
 
-/* The algorithm reads the weights as they were laid out for the standard one.
- */
-static cellgate_status check_layout(struct cellgate_plan *plan,
+static cellgate_status find_weights(struct cellgate_plan *plan,
                                     const struct cud_stage *stage,
-                                    cud_cudnn_rnn rnn, cellgate_error *error)
+                                    cud_cudnn_rnn rnn,
+                                    const struct cud_buffer **weights,
+                                    cellgate_error *error)
 {
-    uint64_t layout = 0;
     cellgate_status status =
-        cud_rnn_layout(plan->device, plan->handle, rnn, stage, &layout, error);
+        cud_rnn_weights(plan->device, plan->handle, rnn, stage, weights, error);
 
-    if (status != CELLGATE_OK || layout == stage->fused_layout)
+    if (status != CELLGATE_OK || *weights)
         return status;
+    if (stage->lacks_space)
+        return cellgate_fail(error, CELLGATE_DEVICE_MEMORY,
+                             "there was no memory for the weights of %s, which "
+                             "cuDNN lays out in a way of their own",
+                             plan->variant->name);
     return cellgate_refuse(error, CELLGATE_REASON_OTHER,
-                           "this cuDNN lays out weights for %s otherwise than "
-                           "for its standard algorithm",
+                           "cuDNN lays out weights for %s in a way that they "
+                           "could not be laid out in",
                            plan->variant->name);
 }
 
@@ -152,7 +157,8 @@ static cellgate_status create_rnns(struct cellgate_plan *plan,
                        variant->algorithm, variant->math, &fused->rnn, error);
 
     if (status == CELLGATE_OK)
-        status = check_layout(plan, stage, fused->rnn, error);
+        status =
+            find_weights(plan, stage, fused->rnn, &fused->rnn_weights, error);
     if (status == CELLGATE_OK && cud_exact_batch(variant))
         status = cud_cudnn_check(
             plan->device, error,
@@ -164,9 +170,9 @@ static cellgate_status create_rnns(struct cellgate_plan *plan,
     status = cud_rnn_create(plan->device, stage->lstms, stage->layers,
                             CUD_RNN_ALGO_STANDARD, variant->math, &fused->plain,
                             error);
-    return status == CELLGATE_OK
-               ? check_layout(plan, stage, fused->plain, error)
-               : status;
+    return status == CELLGATE_OK ? find_weights(plan, stage, fused->plain,
+                                                &fused->plain_weights, error)
+                                 : status;
 }
 
 /* The largest that either descriptor needs. */
@@ -278,16 +284,17 @@ static cellgate_status forward(struct cellgate_plan *plan, uint32_t index,
                                const struct cud_rows *x,
                                const struct cud_rows *y, cellgate_error *error)
 {
-    const struct cud_stage *stage = &plan->weights->stages[index];
     const struct cud_stage_plan *of = &plan->stages[index];
     const struct cud_fused *fused = &of->fused;
+    const bool plain = plan->ragged && fused->plain;
+    const struct cud_buffer *weights =
+        plain ? fused->plain_weights : fused->rnn_weights;
     const int code = plan->device->cudnn.RNNForward(
-        plan->handle->cudnn,
-        plan->ragged && fused->plain ? fused->plain : fused->rnn,
+        plan->handle->cudnn, plain ? fused->plain : fused->rnn,
         CUD_FWD_MODE_INFERENCE, plan->lengths.memory, fused->x, x->memory,
         fused->y, y->memory, fused->h, of->given_h ? of->h0.memory : NULL,
         of->h.memory, fused->c, of->given_c ? of->c0.memory : NULL,
-        of->c.memory, stage->fused.size, stage->fused.memory, fused->work.size,
+        of->c.memory, weights->size, weights->memory, fused->work.size,
         fused->work.memory, 0, NULL);
 
     return cud_cudnn_check(plan->device, error, code, "RNNForward",

@@ -20,14 +20,12 @@ cud_rnn_work_size(cellgate_device *device, const struct cud_handle *handle,
                   int64_t span, cud_cudnn_data x, int32_t *lengths,
                   size_t *size, cellgate_error *error);
 
-/*
- * Where the matrices of a stack lie in the weight space at `memory`, as one
- * number: two descriptors that agree in it can share weights.
- */
-cellgate_status cud_rnn_layout(cellgate_device *device,
-                               const struct cud_handle *handle,
-                               cud_cudnn_rnn rnn, const struct cud_stage *stage,
-                               uint64_t *layout, cellgate_error *error);
+/* Finds the stage's weights as a descriptor reads them; NULL: they are not laid
+   out so. */
+cellgate_status
+cud_rnn_weights(cellgate_device *device, const struct cud_handle *handle,
+                cud_cudnn_rnn rnn, const struct cud_stage *stage,
+                const struct cud_buffer **weights, cellgate_error *error);
 
 /* Sets a stage's descriptors for the run going on. */
 cellgate_status cud_fused_describe(struct cellgate_plan *plan, uint32_t stage,

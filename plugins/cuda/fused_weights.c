@@ -23,10 +23,9 @@ struct place {
     int64_t matrix_at, bias_at; /* bytes; -1: there is none */
 };
 
-static int64_t offset_of(const struct cud_stage *stage, const void *address)
+static int64_t offset_of(const struct cud_buffer *space, const void *address)
 {
-    return address ? (const char *)address - (const char *)stage->fused.memory
-                   : -1;
+    return address ? (const char *)address - (const char *)space->memory : -1;
 }
 
 /* Rows and columns of a descriptor [1][rows][columns]. */
@@ -57,7 +56,7 @@ static cellgate_status matrix_extent(cellgate_device *device,
 static cellgate_status find_place(cellgate_device *device,
                                   const struct cud_handle *handle,
                                   cud_cudnn_rnn rnn,
-                                  const struct cud_stage *stage,
+                                  const struct cud_buffer *space,
                                   struct place *place, cellgate_error *error)
 {
     const struct cud_cudnn *cudnn = &device->cudnn;
@@ -75,13 +74,12 @@ static cellgate_status find_place(cellgate_device *device,
     if (status == CELLGATE_OK)
         status = cud_cudnn_check(
             device, error,
-            cudnn->GetRNNWeightParams(handle->cudnn, rnn, place->layer,
-                                      stage->fused.size, stage->fused.memory,
-                                      place->matrix, matrix, &matrix_address,
-                                      bias, &bias_address),
+            cudnn->GetRNNWeightParams(
+                handle->cudnn, rnn, place->layer, space->size, space->memory,
+                place->matrix, matrix, &matrix_address, bias, &bias_address),
             "GetRNNWeightParams", "laying out weights");
-    place->matrix_at = offset_of(stage, matrix_address);
-    place->bias_at = offset_of(stage, bias_address);
+    place->matrix_at = offset_of(space, matrix_address);
+    place->bias_at = offset_of(space, bias_address);
     if (status == CELLGATE_OK && matrix_address)
         status =
             matrix_extent(device, matrix, &place->rows, &place->columns, error);
@@ -102,32 +100,66 @@ static int32_t pseudo_layers(const struct cud_stage *stage)
     return (int32_t)stage->layers * stage->lstms[0].directions;
 }
 
-cellgate_status cud_rnn_layout(cellgate_device *device,
-                               const struct cud_handle *handle,
-                               cud_cudnn_rnn rnn, const struct cud_stage *stage,
-                               uint64_t *layout, cellgate_error *error)
+static cellgate_status space_size(cellgate_device *device,
+                                  const struct cud_handle *handle,
+                                  cud_cudnn_rnn rnn, size_t *size,
+                                  cellgate_error *error)
+{
+    return cud_cudnn_check(
+        device, error,
+        device->cudnn.GetRNNWeightSpaceSize(handle->cudnn, rnn, size),
+        "GetRNNWeightSpaceSize", "laying out weights");
+}
+
+/* Where the matrices of a stack lie in a space of the right size, as one
+   number: descriptors that agree in it can share weights. */
+static cellgate_status find_layout(cellgate_device *device,
+                                   const struct cud_handle *handle,
+                                   cud_cudnn_rnn rnn,
+                                   const struct cud_stage *stage,
+                                   const struct cud_buffer *space,
+                                   uint64_t *layout, cellgate_error *error)
 {
     uint64_t sum = 0xcbf29ce484222325u;
-    cellgate_status status;
+    cellgate_status status = CELLGATE_OK;
     int32_t i;
-    size_t size = 0;
 
-    status = cud_cudnn_check(
-        device, error,
-        device->cudnn.GetRNNWeightSpaceSize(handle->cudnn, rnn, &size),
-        "GetRNNWeightSpaceSize", "laying out weights");
-    sum = (sum ^ size) * 0x100000001b3u;
-    for (i = 0; status == CELLGATE_OK && size == stage->fused.size &&
+    for (i = 0; status == CELLGATE_OK &&
                 i < pseudo_layers(stage) * matrix_count(stage);
          i++) {
         struct place place = { .layer = i / matrix_count(stage),
                                .matrix = i % matrix_count(stage) };
 
-        status = find_place(device, handle, rnn, stage, &place, error);
+        status = find_place(device, handle, rnn, space, &place, error);
         sum = (sum ^ (uint64_t)place.matrix_at) * 0x100000001b3u;
         sum = (sum ^ (uint64_t)place.bias_at) * 0x100000001b3u;
     }
     *layout = sum;
+    return status;
+}
+
+cellgate_status
+cud_rnn_weights(cellgate_device *device, const struct cud_handle *handle,
+                cud_cudnn_rnn rnn, const struct cud_stage *stage,
+                const struct cud_buffer **weights, cellgate_error *error)
+{
+    size_t size = 0;
+    cellgate_status status = space_size(device, handle, rnn, &size, error);
+    uint32_t i;
+
+    *weights = NULL;
+    for (i = 0; status == CELLGATE_OK && !*weights && i < stage->space_count;
+         i++) {
+        const struct cud_space *space = &stage->spaces[i];
+        uint64_t layout = 0;
+
+        if (space->memory.size != size)
+            continue;
+        status = find_layout(device, handle, rnn, stage, &space->memory,
+                             &layout, error);
+        if (status == CELLGATE_OK && layout == space->layout)
+            *weights = &space->memory;
+    }
     return status;
 }
 
@@ -166,7 +198,7 @@ static void fill_matrix(const struct cud_lstm *lstm,
 }
 
 /* Whether the place has the extent that it must have, inside the space. */
-static cellgate_status check_place(const struct cud_stage *stage,
+static cellgate_status check_place(const struct cud_buffer *space,
                                    const struct cud_lstm *lstm,
                                    const struct place *place,
                                    cellgate_error *error)
@@ -176,7 +208,7 @@ static cellgate_status check_place(const struct cud_stage *stage,
     const int64_t columns = place->matrix == PROJECTION ? lstm->hidden
                             : place->matrix < GATES     ? lstm->input
                                                         : lstm->output;
-    const int64_t floats = (int64_t)(stage->fused.size / sizeof(float));
+    const int64_t floats = (int64_t)(space->size / sizeof(float));
     const bool biased = place->matrix < GATES;
 
     if (place->matrix_at >= 0 && place->matrix_at % 4 == 0 &&
@@ -195,6 +227,7 @@ static cellgate_status check_place(const struct cud_stage *stage,
 static cellgate_status fill(cellgate_device *device,
                             const struct cud_handle *handle, cud_cudnn_rnn rnn,
                             const struct cud_stage *stage,
+                            const struct cud_buffer *space,
                             const cellgate_segment *segment, char *host,
                             cellgate_error *error)
 {
@@ -211,9 +244,9 @@ static cellgate_status fill(cellgate_device *device,
         cellgate_lstm from = { .op = { sizeof from, 0, 0 } };
 
         cellgate_struct_copy(&from, segment->ops[lstm->op]);
-        status = find_place(device, handle, rnn, stage, &place, error);
+        status = find_place(device, handle, rnn, space, &place, error);
         if (status == CELLGATE_OK)
-            status = check_place(stage, lstm, &place, error);
+            status = check_place(space, lstm, &place, error);
         if (status == CELLGATE_OK)
             fill_matrix(lstm, &from.weights[place.layer % directions], &place,
                         host);
@@ -223,53 +256,99 @@ static cellgate_status fill(cellgate_device *device,
 
 static cellgate_status upload(cellgate_device *device,
                               const struct cud_handle *handle,
-                              cud_cudnn_rnn rnn, struct cud_stage *stage,
+                              cud_cudnn_rnn rnn, const struct cud_stage *stage,
+                              struct cud_space *space,
                               const cellgate_segment *segment,
                               cellgate_error *error)
 {
+    const size_t size = space->memory.size;
+    char *host = calloc(1, size);
     cellgate_status status;
-    size_t size = 0;
-    char *host;
 
-    status = cud_cudnn_check(
-        device, error,
-        device->cudnn.GetRNNWeightSpaceSize(handle->cudnn, rnn, &size),
-        "GetRNNWeightSpaceSize", "laying out weights");
-    if (status == CELLGATE_OK)
-        status =
-            cud_buffer_create(device, (int64_t)size, 1, &stage->fused, error);
-    if (status != CELLGATE_OK)
-        return status;
-    host = calloc(1, size > 0 ? size : 1);
     if (!host)
         return cellgate_fail(error, CELLGATE_NO_MEMORY,
                              "no memory to lay out %zu bytes of weights", size);
-    status = fill(device, handle, rnn, stage, segment, host, error);
+    status =
+        fill(device, handle, rnn, stage, &space->memory, segment, host, error);
     if (status == CELLGATE_OK)
-        status = cud_upload(device, &stage->fused, host, size, error);
+        status = cud_upload(device, &space->memory, host, size, error);
     free(host);
+    return status == CELLGATE_OK
+               ? find_layout(device, handle, rnn, stage, &space->memory,
+                             &space->layout, error)
+               : status;
+}
+
+static cellgate_status add_space(cellgate_device *device,
+                                 const struct cud_handle *handle,
+                                 cud_cudnn_rnn rnn, struct cud_stage *stage,
+                                 const cellgate_segment *segment,
+                                 cellgate_error *error)
+{
+    struct cud_space *space = &stage->spaces[stage->space_count];
+    size_t size = 0;
+    cellgate_status status = space_size(device, handle, rnn, &size, error);
+
     if (status == CELLGATE_OK)
-        status = cud_rnn_layout(device, handle, rnn, stage,
-                                &stage->fused_layout, error);
+        status =
+            cud_buffer_create(device, (int64_t)size, 1, &space->memory, error);
+    if (status != CELLGATE_OK)
+        return status;
+    status = upload(device, handle, rnn, stage, space, segment, error);
+    if (status == CELLGATE_OK)
+        stage->space_count++;
+    else
+        cud_buffer_destroy(device, &space->memory);
     return status;
 }
 
+/* Lays the weights out for one algorithm and math type, unless they are so. */
+static cellgate_status
+lay_out(cellgate_device *device, const struct cud_handle *handle,
+        const struct cud_variant *variant, struct cud_stage *stage,
+        const cellgate_segment *segment, cellgate_error *error)
+{
+    const struct cud_buffer *there = NULL;
+    cud_cudnn_rnn rnn = NULL;
+    cellgate_status status =
+        cud_rnn_create(device, stage->lstms, stage->layers, variant->algorithm,
+                       variant->math, &rnn, error);
+
+    if (status == CELLGATE_OK)
+        status = cud_rnn_weights(device, handle, rnn, stage, &there, error);
+    if (status == CELLGATE_OK && !there)
+        status = add_space(device, handle, rnn, stage, segment, error);
+    cud_rnn_destroy(device, rnn);
+    return status;
+}
+
+/* The layout is cuDNN's affair, and may differ between algorithms and math
+   types; where one cannot be had, plans of its variants say so. */
 cellgate_status cud_fused_prepare(cellgate_device *device,
                                   struct cud_stage *stage,
                                   const cellgate_segment *segment,
                                   cellgate_error *error)
 {
     struct cud_handle *handle = NULL;
-    cud_cudnn_rnn rnn = NULL;
-    cellgate_status status;
+    cellgate_status status = cud_handle_take(device, &handle, error);
+    const struct cud_variant *variant;
+    uint64_t id;
 
-    status = cud_rnn_create(device, stage->lstms, stage->layers,
-                            CUD_RNN_ALGO_STANDARD, CUD_FMA_MATH, &rnn, error);
     if (status == CELLGATE_OK)
-        status = cud_handle_take(device, &handle, error);
-    if (status == CELLGATE_OK)
-        status = upload(device, handle, rnn, stage, segment, error);
+        status = lay_out(device, handle, cud_variant_at(CUD_CUDNN_ID), stage,
+                         segment, error);
+    for (id = 0; status == CELLGATE_OK && (variant = cud_variant_at(id)); id++)
+        if (variant->way == CUD_FUSED && cud_variant_exists(device, id)) {
+            cellgate_error why = CELLGATE_ERROR_INIT;
+
+            status = lay_out(device, handle, variant, stage, segment, &why);
+            if (status == CELLGATE_DEVICE_LOST) {
+                *error = why;
+            } else {
+                stage->lacks_space |= cud_concerns_all(status);
+                status = CELLGATE_OK;
+            }
+        }
     cud_handle_give(device, handle);
-    cud_rnn_destroy(device, rnn);
     return status;
 }

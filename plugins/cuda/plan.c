@@ -217,10 +217,12 @@ cellgate_status cud_plan_create(cellgate_device *device,
     made->batch = shape.batch;
     made->steps = shape.steps;
     status = fill(made, error);
-    if (status == CELLGATE_OK)
+    if (status == CELLGATE_OK) {
         *plan = made;
-    else
-        cud_plan_destroy(made);
+        return CELLGATE_OK;
+    }
+    status = cud_plan_failed(made, &shape, status, error);
+    cud_plan_destroy(made);
     return status;
 }
 
@@ -241,8 +243,6 @@ static void free_runtime(struct cellgate_plan *plan)
 {
     int i;
 
-    if (!cud_device_enter_to_free(plan->device))
-        return;
     for (i = 0; i < CUD_MARKS; i++)
         if (plan->marks[i])
             (void)cudaEventDestroy(plan->marks[i]);
@@ -257,9 +257,12 @@ static void free_runtime(struct cellgate_plan *plan)
 void cud_plan_destroy(cellgate_plan *plan)
 {
     uint32_t i;
+    bool usable;
 
     if (!plan)
         return;
+    /* cuDNN's things go with their device as the current one. */
+    usable = cud_device_enter_to_free(plan->device);
     for (i = 0; i < plan->weights->stage_count; i++)
         free_stage(plan, i);
     cud_handle_give(plan->device, plan->handle);
@@ -273,7 +276,8 @@ void cud_plan_destroy(cellgate_plan *plan)
     cud_buffer_destroy(plan->device, &plan->between[1]);
     cud_buffer_destroy(plan->device, &plan->unwanted);
     cud_buffer_destroy(plan->device, &plan->blas);
-    free_runtime(plan);
+    if (usable)
+        free_runtime(plan);
     free(plan->stages);
     free(plan);
 }

@@ -20,6 +20,8 @@ struct cud_fused {
     /* The standard one, for rows of several lengths, which the others refuse;
        NULL where the variant's is that. */
     cud_cudnn_rnn plain;
+    /* The weights as either reads them. */
+    const struct cud_buffer *rnn_weights, *plain_weights;
     cud_cudnn_data x, y;
     cud_cudnn_tensor h, c;
     struct cud_buffer work;
@@ -75,7 +77,7 @@ struct cud_sent {
 
 struct cellgate_plan {
     cellgate_device *device;
-    const cellgate_weights *weights;
+    cellgate_weights *weights;
     const struct cud_variant *variant;
     int64_t batch, steps; /* capacity */
     cudaStream_t stream;
@@ -229,6 +231,32 @@ cellgate_status cud_copy(struct cellgate_plan *plan,
 /* Enqueues zeros: `rows` pieces of `width` floats. */
 cellgate_status cud_zero(struct cellgate_plan *plan, void *to, int64_t pitch,
                          int64_t width, int64_t rows, cellgate_error *error);
+
+/* ---- What turns out not to run ----------------------------------------- */
+
+/*
+ * What a plan could not be made or run for comes to: `status` and *error as
+ * they are where the device is at fault, or lacks memory; else UNSUPPORTED, and
+ * the variant is refused at that shape from now on.
+ */
+cellgate_status cud_plan_failed(const struct cellgate_plan *plan,
+                                const cellgate_shape *shape,
+                                cellgate_status status, cellgate_error *error);
+/* It ran: what fails later is not the variant's fault. */
+void cud_plan_ran(struct cellgate_plan *plan);
+
+/* ---- Kernels that fill the device -------------------------------------- */
+
+/*
+ * What is enqueued between the two waits for what was enqueued so before it, on
+ * whichever plan of the device: blocks of such kernels wait for each other, and
+ * two kernels that each had some of the multiprocessors would wait for ever.
+ * Variants without such kernels take no turns.
+ */
+cellgate_status cud_turn_begin(struct cellgate_plan *plan,
+                               cellgate_error *error);
+/* Also after a failure in between. */
+cellgate_status cud_turn_end(struct cellgate_plan *plan, cellgate_error *error);
 
 /* Makes, runs once on zeros and destroys a plan of the variant. */
 cellgate_status cud_plan_warm(cellgate_device *device,

@@ -94,6 +94,19 @@ static cellgate_status enqueue_stages(struct cellgate_plan *plan,
     return status;
 }
 
+static cellgate_status enqueue_in_turn(struct cellgate_plan *plan,
+                                       cellgate_error *error)
+{
+    cellgate_error later = CELLGATE_ERROR_INIT;
+    cellgate_status status = cud_turn_begin(plan, error), ended;
+
+    if (status != CELLGATE_OK)
+        return status;
+    status = enqueue_stages(plan, error);
+    ended = cud_turn_end(plan, status == CELLGATE_OK ? error : &later);
+    return status == CELLGATE_OK ? ended : status;
+}
+
 /* ---- Running ----------------------------------------------------------- */
 
 static cellgate_status check_resident(const cellgate_plan *plan,
@@ -178,7 +191,7 @@ static cellgate_status compute(struct cellgate_plan *plan,
     if (status == CELLGATE_OK)
         status = cud_mark(plan, CUD_UPLOADED, error);
     if (status == CELLGATE_OK)
-        status = enqueue_stages(plan, error);
+        status = enqueue_in_turn(plan, error);
     if (status == CELLGATE_OK)
         status = cud_mark(plan, CUD_COMPUTED, error);
     if (status == CELLGATE_OK)
@@ -215,8 +228,14 @@ cellgate_status cud_run(cellgate_plan *plan, const cellgate_segment_run *run,
     plan->run = &known;
     plan->rows_only = plan->weights->lstm_count == 0 && !known.y.data;
     status = compute(plan, error);
-    if (status != CELLGATE_OK)
+    if (status == CELLGATE_OK) {
+        cud_plan_ran(plan);
+    } else {
+        const cellgate_shape shape = { sizeof shape, known.batch, known.steps };
+
         plan->sent.valid = false;
+        status = cud_plan_failed(plan, &shape, status, error);
+    }
     plan->run = NULL;
     return status;
 }

@@ -41,8 +41,18 @@ struct cud_variant {
 /* Whether it runs no other batch than its plan's. */
 bool cud_exact_batch(const struct cud_variant *variant);
 
+/* Whether the device and the libraries that were found have it at all. */
+bool cud_variant_exists(const cellgate_device *device, uint64_t id);
+/* Whether the device's settings leave it out. */
+bool cud_variant_excluded(const cellgate_device *device, uint64_t id);
+
 /* The variants, numbered by their ids; NULL beyond the last. */
 const struct cud_variant *cud_variant_at(uint64_t id);
+/* All names that they have, in any segment; the last is NULL. */
+extern const char *const cud_variant_names[];
+/* Ids of the two that run everywhere: "cudnn" and "step". */
+#define CUD_CUDNN_ID 0u
+#define CUD_STEP_ID 1u
 
 /* The type of our own weights in a pack. */
 enum cuk_type cud_pack_type(enum cud_pack pack);
@@ -85,15 +95,23 @@ struct cud_matrices {
     int64_t recurrent_direction; /* from one to the next, in elements */
 };
 
+/* The weights of a stack as some of cuDNN's descriptors want them. */
+struct cud_space {
+    struct cud_buffer memory;
+    uint64_t layout; /* where the matrices lie in it */
+};
+#define CUD_SPACES_MAX 12 /* algorithms times math types */
+
 struct cud_stage {
     enum cud_stage_kind kind;
-    uint32_t op;             /* the one that it begins with */
-    int64_t width;           /* features of the result */
-    bool sequence;           /* the result is a sequence, else a row a sample */
-    uint32_t layers;         /* of LSTM; 1 in one of our own */
-    struct cud_lstm *lstms;  /* [layers], of the weights' block */
-    struct cud_buffer fused; /* cuDNN's weight space, */
-    uint64_t fused_layout;   /* and where the matrices lie in it */
+    uint32_t op;            /* the one that it begins with */
+    int64_t width;          /* features of the result */
+    bool sequence;          /* the result is a sequence, else a row a sample */
+    uint32_t layers;        /* of LSTM; 1 in one of our own */
+    struct cud_lstm *lstms; /* [layers], of the weights' block */
+    struct cud_space spaces[CUD_SPACES_MAX]; /* of fused ones, most often one */
+    uint32_t space_count;
+    bool lacks_space; /* there was no memory for another one */
     struct cud_matrices own;
     int64_t dense_input;
     cellgate_activation dense_activation;
@@ -104,6 +122,8 @@ struct cud_stage {
 struct cellgate_weights {
     cellgate_device *device;
     enum cud_pack pack;
+    uint64_t digest;         /* of its layers */
+    _Atomic uint64_t proved; /* bits of variants that ran with it, by id */
     uint32_t op_count;
     uint32_t stage_count;
     uint32_t lstm_count;
@@ -187,9 +207,23 @@ cellgate_status cud_variant_check(cellgate_device *device,
                                   const struct cud_layers *layers, uint64_t id,
                                   const cellgate_shape *shape,
                                   cellgate_error *error);
-/* It turned out not to run: support() says so from now on. */
+
+/* ---- Refusals ---------------------------------------------------------- */
+
+/* What is wrong with more than one variant, or will not be so later. */
+bool cud_concerns_all(cellgate_status status);
+/* A variant turned out not to run such layers at any shape: support() says so
+   from now on. */
 void cud_refuse_variant(cellgate_device *device, uint64_t digest, uint64_t id,
                         const char *why);
+/* The same of all that are cuDNN's, for the reason in *error, which comes to
+   UNSUPPORTED: without its standard algorithm the others are of no use, as rows
+   of several lengths are run by that. */
+cellgate_status cud_refuse_fused(cellgate_device *device, uint64_t digest,
+                                 cellgate_error *error);
+/* Whether that was said of it, or cud_plan_failed() of that shape. */
+bool cud_variant_refused(cellgate_device *device, uint64_t digest, uint64_t id,
+                         const cellgate_shape *shape, char why[160]);
 
 /* ---- Weights ----------------------------------------------------------- */
 

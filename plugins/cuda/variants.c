@@ -6,56 +6,76 @@
 
 #include "plugins/cuda/segment.h"
 
-#define FUSED(name, algorithm, math, numeric)                                  \
-    {                                                                          \
-        name, CUD_FUSED, CUD_PACK_FUSED, CELLGATE_NUMERIC_##numeric,           \
-            CUD_RNN_ALGO_##algorithm, CUD_##math, false                        \
-    }
-#define OWN(name, way, type)                                                   \
-    {                                                                          \
-        name, CUD_##way, CUD_PACK_##type, CELLGATE_NUMERIC_##type, 0, 0, false \
-    }
-/* The same, with input products by cuBLASLt. */
-#define BLAS(name, way)                                                        \
-    {                                                                          \
-        name, CUD_##way, CUD_PACK_F32, CELLGATE_NUMERIC_F32, 0, 0, true        \
-    }
+/*
+ * X(name, ...): how cuDNN runs it and in which numeric class; or which of our
+ * own ways it is and in which type, with cuBLASLt's input products or without.
+ * The first that a segment has is the one that unmeasured requests take: the
+ * two that run everywhere come before those that want much of a device at once.
+ */
+#define VARIANT_LIST(FUSED, OWN, BLAS)                                         \
+    FUSED("cudnn", STANDARD, FMA_MATH, F32)                                    \
+    OWN("step", STEP, F32)                                                     \
+    FUSED("cudnn-static", PERSIST_STATIC, FMA_MATH, F32)                       \
+    FUSED("cudnn-dynamic", PERSIST_DYNAMIC, FMA_MATH, F32)                     \
+    FUSED("cudnn-small", PERSIST_STATIC_SMALL_H, FMA_MATH, F32)                \
+    OWN("block", BLOCK, F32)                                                   \
+    OWN("persistent", PERSISTENT, F32)                                         \
+    BLAS("step-blas", STEP)                                                    \
+    BLAS("block-blas", BLOCK)                                                  \
+    BLAS("persistent-blas", PERSISTENT)                                        \
+    FUSED("cudnn-tf32", STANDARD, DEFAULT_MATH, TF32)                          \
+    FUSED("cudnn-static-tf32", PERSIST_STATIC, DEFAULT_MATH, TF32)             \
+    FUSED("cudnn-dynamic-tf32", PERSIST_DYNAMIC, DEFAULT_MATH, TF32)           \
+    FUSED("cudnn-small-tf32", PERSIST_STATIC_SMALL_H, DEFAULT_MATH, TF32)      \
+    FUSED("cudnn-f16", STANDARD, TENSOR_OP_MATH_ALLOW_CONVERSION, F16)         \
+    FUSED("cudnn-static-f16", PERSIST_STATIC, TENSOR_OP_MATH_ALLOW_CONVERSION, \
+          F16)                                                                 \
+    FUSED("cudnn-dynamic-f16", PERSIST_DYNAMIC,                                \
+          TENSOR_OP_MATH_ALLOW_CONVERSION, F16)                                \
+    FUSED("cudnn-small-f16", PERSIST_STATIC_SMALL_H,                           \
+          TENSOR_OP_MATH_ALLOW_CONVERSION, F16)                                \
+    OWN("step-f16", STEP, F16)                                                 \
+    OWN("block-f16", BLOCK, F16)                                               \
+    OWN("persistent-f16", PERSISTENT, F16)                                     \
+    OWN("step-bf16", STEP, BF16)                                               \
+    OWN("block-bf16", BLOCK, BF16)                                             \
+    OWN("persistent-bf16", PERSISTENT, BF16)
 
-/* The first that a segment has is the one that unmeasured requests take. */
-static const struct cud_variant variants[] = {
-    FUSED("cudnn", STANDARD, FMA_MATH, F32),
-    FUSED("cudnn-static", PERSIST_STATIC, FMA_MATH, F32),
-    FUSED("cudnn-dynamic", PERSIST_DYNAMIC, FMA_MATH, F32),
-    FUSED("cudnn-small", PERSIST_STATIC_SMALL_H, FMA_MATH, F32),
-    OWN("step", STEP, F32),
-    OWN("block", BLOCK, F32),
-    OWN("persistent", PERSISTENT, F32),
-    BLAS("step-blas", STEP),
-    BLAS("block-blas", BLOCK),
-    BLAS("persistent-blas", PERSISTENT),
-    FUSED("cudnn-tf32", STANDARD, DEFAULT_MATH, TF32),
-    FUSED("cudnn-static-tf32", PERSIST_STATIC, DEFAULT_MATH, TF32),
-    FUSED("cudnn-dynamic-tf32", PERSIST_DYNAMIC, DEFAULT_MATH, TF32),
-    FUSED("cudnn-small-tf32", PERSIST_STATIC_SMALL_H, DEFAULT_MATH, TF32),
-    FUSED("cudnn-f16", STANDARD, TENSOR_OP_MATH_ALLOW_CONVERSION, F16),
-    FUSED("cudnn-static-f16", PERSIST_STATIC, TENSOR_OP_MATH_ALLOW_CONVERSION,
-          F16),
-    FUSED("cudnn-dynamic-f16", PERSIST_DYNAMIC, TENSOR_OP_MATH_ALLOW_CONVERSION,
-          F16),
-    FUSED("cudnn-small-f16", PERSIST_STATIC_SMALL_H,
-          TENSOR_OP_MATH_ALLOW_CONVERSION, F16),
-    OWN("step-f16", STEP, F16),
-    OWN("block-f16", BLOCK, F16),
-    OWN("persistent-f16", PERSISTENT, F16),
-    OWN("step-bf16", STEP, BF16),
-    OWN("block-bf16", BLOCK, BF16),
-    OWN("persistent-bf16", PERSISTENT, BF16),
+#define FUSED_ENTRY(name, algorithm, math, numeric)                            \
+    { name,                                                                    \
+      CUD_FUSED,                                                               \
+      CUD_PACK_FUSED,                                                          \
+      CELLGATE_NUMERIC_##numeric,                                              \
+      CUD_RNN_ALGO_##algorithm,                                                \
+      CUD_##math,                                                              \
+      false },
+#define OWN_ENTRY(name, way, type)                                             \
+    { name, CUD_##way, CUD_PACK_##type, CELLGATE_NUMERIC_##type, 0, 0, false },
+#define BLAS_ENTRY(name, way)                                                  \
+    { name, CUD_##way, CUD_PACK_F32, CELLGATE_NUMERIC_F32, 0, 0, true },
+
+static const struct cud_variant variants[] = { VARIANT_LIST(
+    FUSED_ENTRY, OWN_ENTRY, BLAS_ENTRY) };
+
+#define FUSED_NAME(name, algorithm, math, numeric) name,
+#define OWN_NAME(name, way, type) name,
+#define BLAS_NAME(name, way) name,
+const char *const cud_variant_names[] = {
+    VARIANT_LIST(FUSED_NAME, OWN_NAME, BLAS_NAME) "rows", NULL
 };
-#define ROWS_ID 4 /* "step": what a segment without an LSTM is run by */
+#define ROWS_ID CUD_STEP_ID /* what a segment without an LSTM is run by */
 
 const struct cud_variant *cud_variant_at(uint64_t id)
 {
     return id < sizeof variants / sizeof variants[0] ? &variants[id] : NULL;
+}
+
+bool cud_variant_excluded(const cellgate_device *device, uint64_t id)
+{
+    const cellgate_host *host = device->host;
+
+    return host->excludes(host->context, device->settings,
+                          cud_variant_at(id)->name) != 0;
 }
 
 bool cud_exact_batch(const struct cud_variant *variant)
@@ -144,61 +164,6 @@ bool cud_own_fits(const cellgate_device *device, enum cud_way way,
     if (!fit.fits)
         (void)snprintf(why, size, "%s", fit.why);
     return fit.fits != 0;
-}
-
-/* ---- Refusals ---------------------------------------------------------- */
-
-/* What variants turned out not to run when weights were prepared. */
-struct cud_refusal {
-    struct cud_refusal *next;
-    uint64_t digest; /* of the layers */
-    uint64_t variant;
-    char text[160];
-};
-
-static bool find_refusal(cellgate_device *device, uint64_t digest, uint64_t id,
-                         char text[160])
-{
-    const struct cud_refusal *at;
-
-    (void)pthread_mutex_lock(&device->lock);
-    for (at = device->refusals; at; at = at->next)
-        if (at->digest == digest && at->variant == id)
-            break;
-    if (at)
-        memcpy(text, at->text, sizeof at->text);
-    (void)pthread_mutex_unlock(&device->lock);
-    return at != NULL;
-}
-
-void cud_refuse_variant(cellgate_device *device, uint64_t digest, uint64_t id,
-                        const char *why)
-{
-    struct cud_refusal *made = calloc(1, sizeof *made);
-    char line[240];
-
-    (void)snprintf(line, sizeof line, "variant %s is left out: %.180s",
-                   cud_variant_at(id)->name, why);
-    device->host->log(device->host->context, CELLGATE_LOG_WARNING, line);
-    if (!made)
-        return;
-    made->digest = digest;
-    made->variant = id;
-    (void)snprintf(made->text, sizeof made->text, "%.159s", why);
-    (void)pthread_mutex_lock(&device->lock);
-    made->next = device->refusals;
-    device->refusals = made;
-    (void)pthread_mutex_unlock(&device->lock);
-}
-
-void cud_refusals_free(cellgate_device *device)
-{
-    while (device->refusals) {
-        struct cud_refusal *first = device->refusals;
-
-        device->refusals = first->next;
-        free(first);
-    }
 }
 
 /* ---- The layers of a segment ------------------------------------------- */
@@ -319,6 +284,17 @@ static cellgate_status ask_own(const cellgate_device *device,
     return CELLGATE_OK;
 }
 
+bool cud_variant_exists(const cellgate_device *device, uint64_t id)
+{
+    const struct cud_variant *variant = cud_variant_at(id);
+
+    if (variant->way != CUD_FUSED)
+        return !variant->blas || device->blaslt.version != 0;
+    return device->cudnn.version != 0 &&
+           (variant->numeric != CELLGATE_NUMERIC_TF32 ||
+            device->found->major >= 8);
+}
+
 /* Whether a variant is there for such layers, to run or to be refused. */
 static bool is_offered(const cellgate_device *device,
                        const struct cud_layers *layers, uint64_t id)
@@ -327,10 +303,8 @@ static bool is_offered(const cellgate_device *device,
 
     if (layers->count == 0) /* they have nothing to differ in */
         return id == ROWS_ID;
-    if (variant->way != CUD_FUSED)
-        return !variant->blas || device->blaslt.version != 0;
-    return layers->fused && (variant->numeric != CELLGATE_NUMERIC_TF32 ||
-                             device->found->major >= 8);
+    return (variant->way != CUD_FUSED || layers->fused) &&
+           cud_variant_exists(device, id);
 }
 
 bool cud_variant_offered(const cellgate_device *device,
@@ -354,7 +328,7 @@ cellgate_status cud_variant_check(cellgate_device *device,
     const struct cud_variant *variant = cud_variant_at(id);
     char why[160];
 
-    if (find_refusal(device, layers->digest, id, why))
+    if (cud_variant_refused(device, layers->digest, id, shape, why))
         return cellgate_refuse(error, CELLGATE_REASON_DEVICE, "%s", why);
     return variant->way == CUD_FUSED
                ? ask_fused(device, layers, variant, shape, error)
@@ -397,12 +371,15 @@ static cellgate_status find(cellgate_device *device,
         return CELLGATE_END;
     describe(layers, id, variant);
     status = cud_variant_check(device, layers, id, shape, &why);
-    if (status == CELLGATE_UNSUPPORTED)
-        (void)snprintf(variant->refusal, sizeof variant->refusal, "%.159s",
-                       why.text);
-    else if (status != CELLGATE_OK)
+    if (status == CELLGATE_OK)
+        return CELLGATE_OK;
+    if (cud_concerns_all(status)) {
         *error = why;
-    return status == CELLGATE_UNSUPPORTED ? CELLGATE_OK : status;
+        return status;
+    }
+    (void)snprintf(variant->refusal, sizeof variant->refusal, "%.159s",
+                   why.text);
+    return CELLGATE_OK;
 }
 
 cellgate_status cud_support(cellgate_device *device,

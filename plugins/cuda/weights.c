@@ -199,12 +199,6 @@ static cellgate_status fill(struct cellgate_weights *weights,
 
     for (at = 0; at < segment->op_count; at++)
         add_op(weights, at, segment->ops[at]);
-    for (at = 0; status == CELLGATE_OK && at < weights->lstm_count &&
-                 weights->pack == CUD_PACK_FUSED;
-         at++)
-        status = cud_fused_check(&weights->lstms[at], error);
-    if (status != CELLGATE_OK)
-        return status;
     /* An embedding alone, or a linear activation: rows all the same. */
     if (weights->stage_count == 0)
         (void)add_copy(weights);
@@ -217,51 +211,40 @@ static cellgate_status fill(struct cellgate_weights *weights,
 
 /* ---- prepare() and weights_free() -------------------------------------- */
 
-/* What is wrong with more than one variant, or will not be so later. */
-static bool concerns_all(cellgate_status status)
+/* The variant of a pack that is sure to run, if anything is; UINT64_MAX: the
+   pack has none. */
+static uint64_t plain_variant(enum cud_pack pack)
 {
-    return status == CELLGATE_DEVICE_LOST || status == CELLGATE_DEVICE_MEMORY ||
-           status == CELLGATE_NO_MEMORY;
+    return pack == CUD_PACK_FUSED ? CUD_CUDNN_ID
+           : pack == CUD_PACK_F32 ? CUD_STEP_ID
+                                  : UINT64_MAX;
 }
 
 /*
- * One run of a small shape in every variant of the pack: kernels are loaded,
- * and libraries awake, before the first request comes. A variant that fails is
- * refused from then on; if all do, there is nothing to prepare for.
+ * One run of a small shape in the plain variant: kernels are loaded, and
+ * libraries awake, before the first request comes. The others run when they are
+ * chosen, and not before: one that breaks the device is only run by who wants
+ * it, and one that hangs does so under the host's watchdog.
  */
 static cellgate_status warm_up(struct cellgate_weights *weights,
-                               const struct cud_layers *layers,
                                cellgate_error *error)
 {
     cellgate_device *device = weights->device;
-    cellgate_error first = CELLGATE_ERROR_INIT;
-    uint32_t i, started = 0;
-    uint64_t id;
+    const uint64_t id = plain_variant(weights->pack);
+    cellgate_error why = CELLGATE_ERROR_INIT;
+    cellgate_status status;
 
-    for (i = 0; cud_variant_offered(device, layers, i, &id); i++) {
-        cellgate_error why = CELLGATE_ERROR_INIT;
-        cellgate_status status;
-
-        if (cud_variant_at(id)->pack != weights->pack)
-            continue;
-        status = cud_variant_check(device, layers, id, NULL, &why);
-        if (status == CELLGATE_OK) {
-            status = cud_plan_warm(device, weights, id, &why);
-            if (status != CELLGATE_OK && !concerns_all(status))
-                cud_refuse_variant(device, layers->digest, id, why.text);
-        }
-        if (concerns_all(status)) {
-            *error = why;
-            return status;
-        }
-        started += status == CELLGATE_OK;
-        if (first.status == CELLGATE_OK)
-            first = why;
-    }
-    if (started > 0)
+    if (!cud_variant_at(id) || cud_variant_excluded(device, id))
         return CELLGATE_OK;
-    *error = first;
-    return (cellgate_status)first.status;
+    status = cud_plan_warm(device, weights, id, &why);
+    if (status == CELLGATE_OK)
+        return CELLGATE_OK;
+    if (weights->pack == CUD_PACK_FUSED || cud_concerns_all(status)) {
+        *error = why;
+        return status;
+    }
+    cud_refuse_variant(device, weights->digest, id, why.text);
+    return CELLGATE_OK;
 }
 
 static struct cellgate_weights *allocate(cellgate_device *device, size_t ops)
@@ -280,40 +263,73 @@ static struct cellgate_weights *allocate(cellgate_device *device, size_t ops)
     return NULL;
 }
 
-cellgate_status cud_prepare(cellgate_device *device,
-                            const cellgate_segment *segment, uint32_t pack,
-                            cellgate_weights **weights, cellgate_error *error)
+/* What of the layers variants depend on, and whether they have the pack. */
+static cellgate_status read_layers(cellgate_device *device,
+                                   const cellgate_segment *segment,
+                                   uint32_t pack, uint64_t *digest,
+                                   cellgate_error *error)
 {
-    struct cellgate_weights *made;
     struct cud_layers layers;
+    cellgate_status status = cud_layers_read(device, segment, &layers, error);
+
+    if (status != CELLGATE_OK)
+        return status;
+    *digest = layers.digest;
+    if (pack == CUD_PACK_FUSED && !layers.fused) {
+        *error = layers.why;
+        status = CELLGATE_UNSUPPORTED;
+    }
+    cud_layers_free(&layers);
+    return status;
+}
+
+static cellgate_status check(cellgate_device *device,
+                             const cellgate_segment *segment, uint32_t pack,
+                             uint64_t *digest, cellgate_error *error)
+{
     cellgate_status status = cud_device_enter(device, error);
 
     if (status == CELLGATE_OK)
         status = cud_segment_check(segment, error);
     if (status == CELLGATE_OK)
         status = cellgate_chain_check_weights(segment, error);
+    if (status == CELLGATE_OK &&
+        (pack >= CUD_PACKS ||
+         (pack == CUD_PACK_FUSED && !device->cudnn.version)))
+        status = cellgate_fail(error, CELLGATE_INVALID, "no pack %u", pack);
+    return status == CELLGATE_OK
+               ? read_layers(device, segment, pack, digest, error)
+               : status;
+}
+
+cellgate_status cud_prepare(cellgate_device *device,
+                            const cellgate_segment *segment, uint32_t pack,
+                            cellgate_weights **weights, cellgate_error *error)
+{
+    struct cellgate_weights *made;
+    uint64_t digest = 0;
+    cellgate_status status = check(device, segment, pack, &digest, error);
+
     if (status != CELLGATE_OK)
         return status;
-    if (pack >= CUD_PACKS || (pack == CUD_PACK_FUSED && !device->cudnn.version))
-        return cellgate_fail(error, CELLGATE_INVALID, "no pack %u", pack);
     made = allocate(device, segment->op_count);
     if (!made)
         return cellgate_fail(error, CELLGATE_NO_MEMORY, "no memory");
     made->pack = (enum cud_pack)pack;
+    made->digest = digest;
     made->op_count = segment->op_count;
     made->input_width = input_width(segment->ops[0]);
     status = fill(made, segment, error);
     if (status == CELLGATE_OK)
-        status = cud_layers_read(device, segment, &layers, error);
+        status = warm_up(made, error);
     if (status == CELLGATE_OK) {
-        status = warm_up(made, &layers, error);
-        cud_layers_free(&layers);
-    }
-    if (status == CELLGATE_OK)
         *weights = made;
-    else
-        cud_weights_free(made);
-    return status;
+        return CELLGATE_OK;
+    }
+    cud_weights_free(made);
+    return pack == CUD_PACK_FUSED && !cud_concerns_all(status)
+               ? cud_refuse_fused(device, digest, error)
+               : status;
 }
 
 void cud_weights_free(cellgate_weights *weights)
@@ -326,8 +342,10 @@ void cud_weights_free(cellgate_weights *weights)
     device = weights->device;
     for (i = 0; i < weights->stage_count; i++) {
         struct cud_stage *stage = &weights->stages[i];
+        uint32_t space;
 
-        cud_buffer_destroy(device, &stage->fused);
+        for (space = 0; space < stage->space_count; space++)
+            cud_buffer_destroy(device, &stage->spaces[space].memory);
         cud_buffer_destroy(device, &stage->own.kernel);
         cud_buffer_destroy(device, &stage->own.recurrent);
         cud_buffer_destroy(device, &stage->own.projection);

@@ -29,14 +29,25 @@
     X(driver, 13000, "CUDA version of the driver; 0: there is none")           \
     X(count_code, 0, "what cudaGetDeviceCount answers")                        \
     X(prohibited, 0, "compute mode of the first is Prohibited")                \
+    X(late, 0, "microseconds until a wait for a stream begins")                \
     X(fail_malloc, 0, "number of the cudaMalloc that finds no memory")         \
     X(sticky, 0, "number of the launch that breaks its device")                \
     X(cudnn, 91900, "version of cuDNN")                                        \
     X(cudnn_create, 0, "what cudnnCreate answers")                             \
-    X(cudnn_layouts, 0, "persistent algorithms lay out weights otherwise")     \
+    X(cudnn_layouts, 0,                                                        \
+      "persistent algorithms lay out weights otherwise; 2: "                   \
+      "and each math type does, in another size")                              \
+    X(cudnn_sizes, 0,                                                          \
+      "what cudnnGetRNNTempSpaceSizes answers of the static "                  \
+      "algorithm")                                                             \
+    X(cudnn_standard, 0, "what cudnnRNNForward answers of the standard one")   \
+    X(cudnn_fault, 0, "the static algorithm breaks its device when it runs")   \
+    X(cudnn_wrong, 0, "what persistent algorithms make is wrong")              \
     X(blaslt, 130000, "version of cuBLASLt")                                   \
     X(blaslt_none, 0, "cuBLASLt has no algorithm")                             \
-    X(cudnn_refuse, 0, "cudnnRNNForward refuses persistent algorithms")
+    X(cudnn_refuse, 0,                                                         \
+      "what cudnnRNNForward answers of persistent algorithms")                 \
+    X(cudnn_refuse_below, 0, "but that of fewer rows alone; 0: of all")
 
 struct standin_settings {
 #define STANDIN_MEMBER(name, value, what) long name;
@@ -70,6 +81,11 @@ void standin_check_device(const void *at, size_t size, int device,
 cudaError_t standin_enqueue(cudaStream_t stream, void (*work)(void *arguments),
                             const void *arguments, size_t size, bool launch,
                             void *owned);
+/* What was enqueued last fills the device: a fault where another kernel that
+   does may be under way then. */
+void standin_fills_device(cudaStream_t stream);
+/* From now on everything on the device answers so. */
+void standin_break(int device, cudaError_t code);
 /* Counts what is to be destroyed; `kind` is for people. By 1 or -1. */
 void standin_count(const char *kind, int by);
 

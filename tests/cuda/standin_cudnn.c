@@ -107,8 +107,23 @@ int cudnnCreate(cud_cudnn_handle *to)
     return CUD_CUDNN_SUCCESS;
 }
 
+/* A handle is of the device that was current when it was made. */
+static struct standin_handle *check_current(cud_cudnn_handle of,
+                                            const char *function)
+{
+    struct standin_handle *handle = standin_thing(of, STANDIN_HANDLE, function);
+
+    if (handle->device != standin_device())
+        standin_fault("%s: a handle of device %d, and %d is the current one",
+                      function, handle->device, standin_device());
+    return handle;
+}
+
 int cudnnDestroy(cud_cudnn_handle handle)
 {
+    standin_lock();
+    check_current(handle, "cudnnDestroy");
+    standin_unlock();
     return unmake(handle, STANDIN_HANDLE, "cuDNN handles");
 }
 
@@ -117,7 +132,7 @@ int cudnnSetStream(cud_cudnn_handle of, cudaStream_t stream)
     struct standin_handle *handle;
 
     standin_lock();
-    handle = standin_thing(of, STANDIN_HANDLE, "cudnnSetStream");
+    handle = check_current(of, "cudnnSetStream");
     if (stream && standin_stream_device(stream) != handle->device)
         standin_fault("cudnnSetStream: a stream of another device");
     handle->stream = stream;
@@ -189,6 +204,15 @@ int cudnnCreateRNNDescriptor(cud_cudnn_rnn *to)
 
 int cudnnDestroyRNNDescriptor(cud_cudnn_rnn rnn)
 {
+    const struct standin_rnn *of;
+
+    standin_lock();
+    of = standin_thing(rnn, STANDIN_RNN, "cudnnDestroyRNNDescriptor");
+    if (of->built && of->device != standin_device())
+        standin_fault("cudnnDestroyRNNDescriptor: it was compiled for device "
+                      "%d, and %d is the current one",
+                      of->device, standin_device());
+    standin_unlock();
     return unmake(rnn, STANDIN_RNN, "RNN descriptors");
 }
 
@@ -226,6 +250,7 @@ int cudnnSetRNNDescriptor_v8(cud_cudnn_rnn of, int algorithm, int cell,
         standin_fault("one bias is not known here");
     rnn->set = true;
     rnn->algorithm = algorithm;
+    rnn->math = math;
     rnn->directions = direction == CUD_BIDIRECTIONAL ? 2 : 1;
     rnn->input = input;
     rnn->hidden = hidden;
@@ -247,15 +272,17 @@ static struct standin_rnn *rnn_of(cud_cudnn_rnn of, const char *function)
 
 int cudnnBuildRNNDynamic(cud_cudnn_handle of, cud_cudnn_rnn desc, int batch)
 {
+    const struct standin_handle *handle;
     struct standin_rnn *rnn;
 
     standin_lock();
-    (void)standin_thing(of, STANDIN_HANDLE, "cudnnBuildRNNDynamic");
+    handle = check_current(of, "cudnnBuildRNNDynamic");
     rnn = rnn_of(desc, "cudnnBuildRNNDynamic");
     standin_unlock();
     if (rnn->algorithm != CUD_RNN_ALGO_PERSIST_DYNAMIC || batch < 1)
         return refuse(BAD_PARAM, "not a dynamic algorithm, or no batch");
     rnn->built = batch;
+    rnn->device = handle->device;
     return CUD_CUDNN_SUCCESS;
 }
 
@@ -277,7 +304,8 @@ static int64_t layer_size(const struct standin_rnn *rnn, int64_t layer)
     const int64_t h = rnn->hidden;
 
     return h * rnn->output + 4 * h * (rnn->output + layer_input(rnn, layer)) +
-           8 * h + 17 * GAP;
+           8 * h +
+           (17 + (standin_settings.cudnn_layouts > 1 ? rnn->math : 0)) * GAP;
 }
 
 static int64_t weight_floats(const struct standin_rnn *rnn)
@@ -453,7 +481,7 @@ int cudnnGetRNNTempSpaceSizes(cud_cudnn_handle of, cud_cudnn_rnn desc, int mode,
     const struct standin_data *data;
 
     standin_lock();
-    (void)standin_thing(of, STANDIN_HANDLE, "cudnnGetRNNTempSpaceSizes");
+    (void)check_current(of, "cudnnGetRNNTempSpaceSizes");
     rnn = rnn_of(desc, "cudnnGetRNNTempSpaceSizes");
     data = standin_thing(x, STANDIN_DATA, "cudnnGetRNNTempSpaceSizes");
     standin_unlock();
@@ -464,6 +492,9 @@ int cudnnGetRNNTempSpaceSizes(cud_cudnn_handle of, cud_cudnn_rnn desc, int mode,
     if (rnn->algorithm == CUD_RNN_ALGO_PERSIST_STATIC_SMALL_H &&
         rnn->hidden > 128)
         return refuse(NOT_SUPPORTED, "hiddenSize > 128");
+    if (rnn->algorithm == CUD_RNN_ALGO_PERSIST_STATIC &&
+        standin_settings.cudnn_sizes)
+        return refuse((int)standin_settings.cudnn_sizes, "a wrong size");
     *work = standin_work_size(rnn, data);
     *reserve = 0;
     return CUD_CUDNN_SUCCESS;

@@ -28,9 +28,10 @@ struct standin_tensor {
 struct standin_rnn {
     struct standin_thing thing;
     bool set, padded;
-    int algorithm, directions;
+    int algorithm, math, directions;
     int32_t input, hidden, output, layers;
-    int built; /* batch of a dynamic algorithm */
+    int built;  /* batch of a dynamic algorithm, */
+    int device; /* and where it was compiled */
 };
 
 struct standin_data {

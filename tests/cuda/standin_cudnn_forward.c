@@ -14,6 +14,7 @@ struct forward {
     const int32_t *lengths;
     const float *x, *hx, *cx, *weights;
     float *y, *hy, *cy;
+    cudaStream_t stream;
 };
 
 static void *allocate(size_t count, size_t size)
@@ -222,6 +223,13 @@ static void do_forward(void *arguments)
 
     check_lengths(f);
     compute(f, lstms, ops, states);
+    if (standin_settings.cudnn_wrong &&
+        f->rnn.algorithm != CUD_RNN_ALGO_STANDARD)
+        f->y[0] = f->hy[0] = 1;
+    if (standin_settings.cudnn_fault &&
+        f->rnn.algorithm == CUD_RNN_ALGO_PERSIST_STATIC)
+        standin_break(standin_stream_device(f->stream),
+                      cudaErrorIllegalAddress);
     free(states);
     free(ops);
     free(lstms);
@@ -286,18 +294,23 @@ static void check_data(const struct standin_rnn *rnn,
         standin_fault("cudnnRNNForward: padded data without the flag for it");
 }
 
-/* What an algorithm does not do. */
-static bool refuses(const struct standin_rnn *rnn, const struct standin_data *x)
+/* What an algorithm answers. */
+static int answer(const struct standin_rnn *rnn, const struct standin_data *x)
 {
     if (rnn->algorithm == CUD_RNN_ALGO_STANDARD)
-        return false;
+        return (int)standin_settings.cudnn_standard;
     if (rnn->algorithm == CUD_RNN_ALGO_PERSIST_DYNAMIC &&
         rnn->built != x->batch)
         standin_fault("cudnnRNNForward: built for %d rows, run with %d",
                       rnn->built, x->batch);
-    return lengths_differ(x) || standin_settings.cudnn_refuse ||
-           (rnn->algorithm == CUD_RNN_ALGO_PERSIST_STATIC_SMALL_H &&
-            rnn->hidden > 128);
+    if (lengths_differ(x) ||
+        (rnn->algorithm == CUD_RNN_ALGO_PERSIST_STATIC_SMALL_H &&
+         rnn->hidden > 128))
+        return CUD_CUDNN_NOT_SUPPORTED;
+    return standin_settings.cudnn_refuse_below == 0 ||
+                   x->batch < standin_settings.cudnn_refuse_below
+               ? (int)standin_settings.cudnn_refuse
+               : CUD_CUDNN_SUCCESS;
 }
 
 static size_t data_size(const struct standin_data *of)
@@ -319,7 +332,7 @@ int cudnnRNNForward(cud_cudnn_handle of, cud_cudnn_rnn desc, int mode,
     const struct standin_data *x_of, *y_of;
     struct forward f;
     size_t size = 0;
-    int code = CUD_CUDNN_SUCCESS, device;
+    int code, device;
 
     (void)cudnnGetRNNWeightSpaceSize(of, desc, &size);
     standin_lock();
@@ -348,11 +361,12 @@ int cudnnRNNForward(cud_cudnn_handle of, cud_cudnn_rnn desc, int mode,
     standin_check_device(work, work_size, device, "work");
     check_state(rnn, x_of->batch, h_desc, rnn->output, hx, hy, device, "h");
     check_state(rnn, x_of->batch, c_desc, rnn->hidden, cx, cy, device, "c");
-    if (refuses(rnn, x_of)) {
-        code = CUD_CUDNN_NOT_SUPPORTED;
-    } else {
-        f = (struct forward){ *rnn, *x_of,   *y_of, lengths, x, hx,
-                              cx,   weights, y,     hy,      cy };
+    code = answer(rnn, x_of);
+    if (code == CUD_CUDNN_SUCCESS) {
+        f = (struct forward){
+            *rnn, *x_of,   *y_of, lengths, x,  hx,
+            cx,   weights, y,     hy,      cy, handle->stream
+        };
         f.x_of.lengths = malloc((size_t)x_of->batch * sizeof(int));
         if (!f.x_of.lengths)
             standin_fault("no memory");
@@ -362,6 +376,8 @@ int cudnnRNNForward(cud_cudnn_handle of, cud_cudnn_rnn desc, int mode,
         if (standin_enqueue(handle->stream, do_forward, &f, sizeof f, true,
                             f.x_of.lengths) != cudaSuccess)
             code = CUD_CUDNN_EXECUTION_FAILED;
+        else if (rnn->algorithm != CUD_RNN_ALGO_STANDARD)
+            standin_fills_device(handle->stream);
     }
     standin_unlock();
     return code;

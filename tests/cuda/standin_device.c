@@ -233,6 +233,7 @@ void standin_reset(void)
     if (any_broken())
         memset(living, 0, sizeof living);
     memset(broken, 0, sizeof broken);
+    standin_forget_fillers();
     last = cudaSuccess;
     read_settings();
 }

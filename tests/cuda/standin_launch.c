@@ -20,6 +20,8 @@ static int submit(void *stream, const executor_launch *launch)
     if (standin_stream_device(stream) != standin_device())
         standin_fault("a kernel is launched on a stream of another device");
     code = standin_enqueue(stream, run, launch, sizeof *launch, true, NULL);
+    if (code == cudaSuccess && launch->cooperative)
+        standin_fills_device(stream);
     standin_unlock();
     return (int)code;
 }

@@ -181,6 +181,8 @@ cudaError_t cudaFree(void *memory)
     if (memory && code == cudaSuccess) {
         const struct block *block = block_of(memory);
 
+        if (block && block->device >= 0 && block->device != standin_device())
+            standin_fault("cudaFree with another device current");
         if (block && block->device >= 0)
             standin_flush(block->device); /* it waits for the device */
         remove_block(memory, false, "cudaFree");

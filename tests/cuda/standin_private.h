@@ -11,7 +11,9 @@
 cudaError_t standin_usable(int device);
 /* Remembers and returns an error. */
 cudaError_t standin_error(cudaError_t code);
-void standin_break(int device, cudaError_t code);
+
+/* What was under way on devices that broke is not any more. */
+void standin_forget_fillers(void);
 
 /* Does what the device's streams still have to do. */
 void standin_flush(int device);

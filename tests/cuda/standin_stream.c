@@ -24,12 +24,16 @@ struct stream {
     int device;
     struct queue queue;
     struct queue *capture; /* what a graph is made of */
+    long filled; /* of the kernels that fill its device, the last one that ends
+                    before what is enqueued now */
     struct stream *next;
 };
 
 struct event {
     int device;
-    bool recorded, done;
+    long recorded, done;   /* how often */
+    struct stream *stream; /* and where last */
+    long filled;
     double time;
     struct event *next;
 };
@@ -43,6 +47,9 @@ static void *destroyed[KEPT];
 static size_t destroyed_count;
 static struct stream null_streams[STANDIN_DEVICES];
 static long launches;
+
+/* Kernels that fill a device, enqueued and ended. */
+static long fillers[STANDIN_DEVICES], filled[STANDIN_DEVICES];
 
 static void bury(void *thing)
 {
@@ -113,6 +120,37 @@ cudaError_t standin_enqueue(cudaStream_t handle, void (*run)(void *),
              size, launch)
         ->owned = owned;
     return cudaSuccess;
+}
+
+struct filler {
+    int device;
+    long number;
+};
+
+static void end_filler(void *arguments)
+{
+    const struct filler *filler = arguments;
+
+    filled[filler->device] = filler->number;
+}
+
+void standin_fills_device(cudaStream_t handle)
+{
+    struct stream *stream = stream_of(handle);
+    const int device = stream->device;
+    struct filler filler = { device, fillers[device] + 1 };
+
+    if (stream->filled < fillers[device] && filled[device] < fillers[device])
+        standin_fault("two kernels that fill a device may be under way at the "
+                      "same time");
+    fillers[device]++;
+    stream->filled = filler.number;
+    (void)add_work(&stream->queue, end_filler, &filler, sizeof filler, false);
+}
+
+void standin_forget_fillers(void)
+{
+    memcpy(filled, fillers, sizeof filled);
 }
 
 /* The devices' order: one thing after the other. */
@@ -199,6 +237,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle)
     stream = stream_of(handle);
     if (stream->queue.first)
         standin_fault("a stream is destroyed before its work is done");
+    if (stream->device != standin_device())
+        standin_fault("a stream is destroyed with another device current");
     while (*at != stream)
         at = &(*at)->next;
     *at = stream->next;
@@ -210,8 +250,11 @@ cudaError_t cudaStreamDestroy(cudaStream_t handle)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t handle)
 {
+    const struct timespec late = { 0, standin_settings.late * 1000 };
     cudaError_t code;
 
+    if (standin_settings.late)
+        (void)nanosleep(&late, NULL);
     standin_lock();
     code = standin_flush_stream(handle);
     standin_unlock();
@@ -247,12 +290,21 @@ cudaError_t cudaEventCreate(cudaEvent_t *handle)
     return cudaSuccess;
 }
 
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *handle, unsigned flags)
+{
+    if (flags != cudaEventDisableTiming)
+        standin_fault("an event with flags %u", flags);
+    return cudaEventCreate(handle);
+}
+
 cudaError_t cudaEventDestroy(cudaEvent_t handle)
 {
     struct event **at = &events, *event;
 
     standin_lock();
     event = event_of(handle);
+    if (event->device != standin_device())
+        standin_fault("an event is destroyed with another device current");
     while (*at != event)
         at = &(*at)->next;
     *at = event->next;
@@ -262,18 +314,27 @@ cudaError_t cudaEventDestroy(cudaEvent_t handle)
     return cudaSuccess;
 }
 
+/* An event as it was recorded once. */
+struct record {
+    struct event *event;
+    struct stream *stream;
+    long number;
+};
+
 static void finish_event(void *arguments)
 {
-    struct event *event = *(struct event **)arguments;
+    const struct record *record = arguments;
+    struct event *event = record->event;
     struct timespec now;
 
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     event->time = 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
-    event->done = true;
+    event->done = record->number;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream)
 {
+    struct record record;
     struct event *event;
     cudaError_t code;
 
@@ -281,9 +342,43 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream)
     event = event_of(handle);
     if (event->device != standin_stream_device(stream))
         standin_fault("an event is recorded on another device");
-    event->recorded = true;
-    event->done = false;
-    code = standin_enqueue(stream, finish_event, &event, sizeof event, false,
+    event->stream = stream_of(stream);
+    event->filled = event->stream->filled;
+    record = (struct record){ event, event->stream, ++event->recorded };
+    code = standin_enqueue(stream, finish_event, &record, sizeof record, false,
+                           NULL);
+    standin_unlock();
+    return code;
+}
+
+/* The other stream does its part first. */
+static void wait_event(void *arguments)
+{
+    const struct record *record = arguments;
+
+    if (record->event->done >= record->number)
+        return;
+    (void)flush(record->stream);
+    standin_open_memory();
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t of,
+                                unsigned flags)
+{
+    struct stream *stream;
+    struct record record;
+    struct event *event;
+    cudaError_t code;
+
+    if (flags)
+        standin_fault("cudaStreamWaitEvent with flags %u", flags);
+    standin_lock();
+    stream = stream_of(handle);
+    event = event_of(of);
+    if (stream->filled < event->filled)
+        stream->filled = event->filled;
+    record = (struct record){ event, event->stream, event->recorded };
+    code = standin_enqueue(handle, wait_event, &record, sizeof record, false,
                            NULL);
     standin_unlock();
     return code;
@@ -297,7 +392,8 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from,
     standin_lock();
     a = event_of(from);
     b = event_of(to);
-    if (!a->recorded || !b->recorded || !a->done || !b->done)
+    if (!a->recorded || !b->recorded || a->done < a->recorded ||
+        b->done < b->recorded)
         standin_fault("time is read of an event that has not happened");
     *milliseconds = (float)(b->time - a->time);
     standin_unlock();

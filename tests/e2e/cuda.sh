@@ -96,6 +96,58 @@ says stderr "it has no cudnnGetVersion"
 sed -i '/^cudnn = /d' "$ini"
 libraries "$work/libraries"
 
+# A cuDNN that appears in a folder of the loader's is noticed by what was kept of
+# the probe.
+mv "$work/libraries/libcudnn.so.9" "$work/away"
+sed -i '/^probe_cache/d' "$ini"
+expect 0 with 'cudnn=92000' $devices
+if grep -q "cuDNN 9.20.0" "$work/stdout"; then
+  fail "it is there already"
+else
+  pass # perhaps the system has one
+fi
+mv "$work/away" "$work/libraries/libcudnn.so.9"
+expect 0 with 'cudnn=92000' $devices
+says stdout "CUDA 13.0, cuDNN 9.20.0"
+sed -i 's/^plugin_path/probe_cache = no\nplugin_path/' "$ini"
+
+# Variants that are left out, by their names.
+sed "/^plugin = cuda/a exclude = cudnn cudnn-static*" "$ini" >"$work/without.ini"
+without="--config $work/without.ini"
+expect 0 with 'devices=1' cellgate run $model.keras $without \
+  --input $model.npz:in0 --compare $model.npz:out0 --json
+json device card
+json variant step
+expect 0 with 'devices=1' cellgate plan $model.keras $without --batch 4 --steps 20
+says stdout "exclude in [device card] leaves it out"
+expect 5 with 'devices=1' cellgate run $model.keras $without --device card \
+  --variant cudnn-static --input $model.npz:in0
+says stderr "cudnn-static"
+sed -i 's/^exclude = .*/exclude = step cudnn-statc/' "$work/without.ini"
+expect 3 with 'devices=1' cellgate plan $model.keras $without
+says stderr "without.ini:7: [device card] exclude: plugin cuda has no variant"
+says stderr "cudnn-statc (did you mean cudnn-static?); it has cudnn, step, cudnn-st"
+
+# Calibration runs what would be chosen: rows of one length too, which alone are
+# the persistent algorithms'; what breaks the GPU is named, and how to do without.
+sed -i 's/^exclude = .*/exclude = step* block* persistent* cudnn-dynamic/' \
+  "$work/without.ini"
+calibrate="cellgate calibrate $fixtures/masking.keras $without --device card --seconds 2 --batch 4"
+expect 0 with 'devices=1 cudnn_wrong=1' $calibrate
+says stderr "card cudnn-static is not measured for"
+says stderr "its results differ from the host's"
+rm -rf "$XDG_DATA_HOME"/*
+expect 0 with 'devices=1 cudnn_fault=1' $calibrate
+says stderr "exclude = cudnn-static in the section of the device goes without"
+rm -rf "$XDG_DATA_HOME"/*
+# Refused at the small shape that is tried first, and right at another.
+expect 0 with 'devices=1 cudnn_refuse=3000 cudnn_refuse_below=4' $calibrate
+if grep -q "not measured" "$work/stderr"; then
+  fail "a small shape speaks for all: $(cat "$work/stderr")"
+else
+  pass
+fi
+
 # What keeps a model off the fused path, in Keras's words.
 inspect() { # MODEL TEXT
   expect 0 with 'devices=1' cellgate inspect "$fixtures/$1" --config "$ini"
