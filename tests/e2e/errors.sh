@@ -35,6 +35,20 @@ says stderr "bad.ini:2"
 expect 3 cellgate devices --config "$work/none.ini"
 says stderr "none.ini"
 
+# Variants that are left out: every way to run on the device, by a pattern; and a
+# name that none has.
+printf '[device cpu]\nplugin = openmp\nexclude = t*\n' >"$work/without.ini"
+expect 0 cellgate run $model.keras --input $model.npz:in0 --json \
+  --config "$work/without.ini" --device cpu
+json device host
+says stdout "exclude in [device cpu] leaves it out"
+expect 0 cellgate inspect $model.keras --config "$work/without.ini"
+says stdout "exclude in [device cpu] leaves it out"
+printf '[device cpu]\nplugin = openmp\nexclude = t1 u*\n' >"$work/without.ini"
+expect 3 cellgate devices --config "$work/without.ini"
+says stderr "without.ini:3: [device cpu] exclude: plugin openmp has no variant u*"
+says stderr "it has t*"
+
 # Files.
 expect 4 cellgate run "$work/none.keras" --input $model.npz:in0
 says stderr "none.keras"
