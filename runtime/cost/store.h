@@ -57,8 +57,9 @@ typedef struct cg_cost_candidate {
 typedef struct cg_cost_verdict {
     bool checked;
     bool right;
-    double worst; /* of |result - reference| / largest |reference| */
-    int64_t at;   /* when, in seconds since 1970; 0 stands for now */
+    double worst; /* of |result - reference| / largest |reference|; or */
+#define CG_VERDICT_BROKE (-1.0) /* there was no result: it broke its device */
+    int64_t at; /* when, in seconds since 1970; 0 stands for now */
 } cg_cost_verdict;
 
 /*

@@ -100,49 +100,76 @@ static cellgate_status compare_somewhere(cg_piece_survey *of, size_t at,
     return status;
 }
 
-/* One that takes its device along does so at every calibration: the line says
-   how to go without it. */
-static void exclude_failed(cg_piece_survey *of, size_t at,
-                           cellgate_status status, const char *why)
+/* Keeps what was found of a candidate. */
+static cellgate_status put_verdict(cg_piece_survey *of, size_t at,
+                                   const cg_cost_candidate *candidate,
+                                   const cg_cost_verdict *verdict,
+                                   cellgate_error *error)
 {
-    const cg_segment *segment = of->piece->segments[at];
+    cellgate_error cause = CELLGATE_ERROR_INIT;
+    const cellgate_status status = cg_cost_book_put_verdict(
+        of->session->book, candidate, of->piece->segments[at]->structure,
+        verdict, &cause);
+
+    return cg_piece_survey_settle(of, status, &cause, error);
+}
+
+/* It took its device along, and would do so at each calibration, before others
+   have had their turn: that is kept, and the line says how to go without it. */
+static cellgate_status broke(cg_piece_survey *of, size_t at,
+                             const cg_cost_candidate *candidate,
+                             const char *why, cellgate_error *error)
+{
+    const cg_cost_verdict verdict = { .checked = true,
+                                      .worst = CG_VERDICT_BROKE };
     char text[600];
 
-    if (status != CELLGATE_DEVICE_LOST && status != CELLGATE_TIMEOUT) {
-        cg_piece_survey_exclude(of, at, why);
-        return;
-    }
     snprintf(text, sizeof text,
              "%.400s; exclude = %s in the section of the device goes without "
              "the variant",
-             why, segment->variant.name);
+             why, of->piece->segments[at]->variant.name);
     cg_piece_survey_exclude(of, at, text);
+    return put_verdict(of, at, candidate, &verdict, error);
+}
+
+static cellgate_status failed(cg_piece_survey *of, size_t at,
+                              const cg_cost_candidate *candidate,
+                              cellgate_status status, const char *why,
+                              cellgate_error *error)
+{
+    of->result->failed++;
+    if (status == CELLGATE_DEVICE_LOST || status == CELLGATE_TIMEOUT)
+        return broke(of, at, candidate, why, error);
+    cg_piece_survey_exclude(of, at, why);
+    return CELLGATE_OK;
 }
 
 static cellgate_status look(cg_piece_survey *of, size_t at,
                             const cg_cost_candidate *candidate,
                             cellgate_error *error)
 {
-    const cg_segment *segment = of->piece->segments[at];
     cellgate_error cause = CELLGATE_ERROR_INIT;
     cg_cost_verdict verdict = { .checked = false };
-    cellgate_status status = compare_somewhere(of, at, &verdict, &cause);
+    cellgate_status status;
 
-    if (status == CELLGATE_END)
-        return CELLGATE_OK;
-    if (status != CELLGATE_OK) {
+    /* Another one of the device may have broken it. */
+    if (cg_engine_usable(of->piece->segments[at]->engine, &cause) !=
+        CELLGATE_OK) {
         of->result->failed++;
-        exclude_failed(of, at, status, cause.text);
+        cg_piece_survey_exclude(of, at, cause.text);
         return CELLGATE_OK;
     }
+    status = compare_somewhere(of, at, &verdict, &cause);
+    if (status == CELLGATE_END)
+        return CELLGATE_OK;
+    if (status != CELLGATE_OK)
+        return failed(of, at, candidate, status, cause.text, error);
     if (!verdict.right) {
         of->result->wrong++;
         cg_piece_survey_exclude(
             of, at, "its results differ from the host's; it is not chosen");
     }
-    status = cg_cost_book_put_verdict(of->session->book, candidate,
-                                      segment->structure, &verdict, &cause);
-    return cg_piece_survey_settle(of, status, &cause, error);
+    return put_verdict(of, at, candidate, &verdict, error);
 }
 
 /* Lays out its weights, to know how long that takes now: the time before may
@@ -162,8 +189,9 @@ static cellgate_status prepare(cg_piece_survey *of, size_t at,
     return cg_piece_survey_settle(of, status, &cause, error);
 }
 
-cellgate_status cg_piece_survey_known(const cg_piece_survey *of, size_t at,
-                                      bool *known, cellgate_error *error)
+cellgate_status cg_piece_survey_standing(const cg_piece_survey *of, size_t at,
+                                         cg_standing *standing,
+                                         cellgate_error *error)
 {
     const cg_segment *segment = of->piece->segments[at];
     cg_cost_verdict verdict = { .checked = false };
@@ -173,7 +201,9 @@ cellgate_status cg_piece_survey_known(const cg_piece_survey *of, size_t at,
     if (status == CELLGATE_OK)
         status = cg_cost_book_verdict(of->session->book, &candidate,
                                       segment->structure, &verdict, error);
-    *known = verdict.checked && verdict.right;
+    *standing = !verdict.checked ? CG_UNCHECKED
+                : verdict.right  ? CG_RIGHT
+                                 : CG_WRONG;
     return status;
 }
 
@@ -181,13 +211,13 @@ cellgate_status cg_piece_survey_check(cg_piece_survey *of, size_t at,
                                       cellgate_error *error)
 {
     cg_cost_candidate candidate;
-    bool known = false;
+    cg_standing standing = CG_UNCHECKED;
     cellgate_status status =
         cg_segment_candidate(of->piece->segments[at], &candidate, error);
 
     if (status == CELLGATE_OK)
-        status = cg_piece_survey_known(of, at, &known, error);
-    if (status == CELLGATE_OK && !known)
+        status = cg_piece_survey_standing(of, at, &standing, error);
+    if (status == CELLGATE_OK && standing != CG_RIGHT)
         status = look(of, at, &candidate, error);
     return status == CELLGATE_OK && !of->excluded[at] ? prepare(of, at, error)
                                                       : status;

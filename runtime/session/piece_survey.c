@@ -113,40 +113,49 @@ static cellgate_status check(cg_piece_survey *of, size_t at, double seconds,
     return CELLGATE_OK;
 }
 
-static cellgate_status find_seconds(const cg_piece_survey *of, size_t at,
-                                    double *seconds, cellgate_error *error)
+/* A candidate's turn. */
+typedef struct turn {
+    cg_standing standing;
+    double seconds;
+} turn;
+
+static cellgate_status find_turn(const cg_piece_survey *of, size_t at, turn *to,
+                                 cellgate_error *error)
 {
     const cg_segment *segment = of->piece->segments[at];
     cg_cost_candidate candidate;
-    bool known = false;
-    cellgate_status status = cg_piece_survey_known(of, at, &known, error);
+    cellgate_status status =
+        cg_piece_survey_standing(of, at, &to->standing, error);
 
-    *seconds = UNKNOWN;
-    if (status == CELLGATE_OK && known)
-        status = cg_segment_candidate(segment, &candidate, error);
-    return status == CELLGATE_OK && known
-               ? cg_once_preparing(of->session, segment, &candidate, seconds,
-                                   error)
+    to->seconds = UNKNOWN;
+    if (status != CELLGATE_OK || to->standing != CG_RIGHT)
+        return status;
+    status = cg_segment_candidate(segment, &candidate, error);
+    return status == CELLGATE_OK
+               ? cg_once_preparing(of->session, segment, &candidate,
+                                   &to->seconds, error)
                : status;
 }
 
-/* Those that were never found right come first, so that each gets its turn,
-   however long it takes. */
+/* Those that were never checked come first, so that each gets its turn, however
+   long it takes; those that were wrong come last, as one may break its device.
+ */
 static cellgate_status check_all(cg_piece_survey *of, cellgate_error *error)
 {
+    static const cg_standing order[] = { CG_UNCHECKED, CG_RIGHT, CG_WRONG };
     const size_t count = of->piece->segment_count;
-    double *seconds = calloc(count + 1, sizeof *seconds);
-    cellgate_status status = seconds != NULL ? CELLGATE_OK : no_memory(error);
+    turn *turns = calloc(count + 1, sizeof *turns);
+    cellgate_status status = turns != NULL ? CELLGATE_OK : no_memory(error);
 
     for (size_t at = 0; status == CELLGATE_OK && at < count; at++)
-        status = find_seconds(of, at, &seconds[at], error);
-    for (int turn = 0; turn < 2; turn++)
+        status = find_turn(of, at, &turns[at], error);
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
         for (size_t at = 0;
              status == CELLGATE_OK && at < count && cg_piece_survey_go_on(of);
              at++)
-            if ((seconds[at] < UNKNOWN) == (turn == 1))
-                status = check(of, at, seconds[at], error);
-    free(seconds);
+            if (turns[at].standing == order[i])
+                status = check(of, at, turns[at].seconds, error);
+    free(turns);
     return status;
 }
 

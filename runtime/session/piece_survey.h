@@ -61,9 +61,11 @@ cellgate_status cg_piece_survey_settle(cg_piece_survey *of,
                                        cellgate_status status,
                                        const cellgate_error *cause,
                                        cellgate_error *error);
-/* Whether a candidate was checked before, and found right. */
-cellgate_status cg_piece_survey_known(const cg_piece_survey *of, size_t at,
-                                      bool *known, cellgate_error *error);
+/* What earlier checks of a candidate found. */
+typedef enum cg_standing { CG_UNCHECKED, CG_RIGHT, CG_WRONG } cg_standing;
+cellgate_status cg_piece_survey_standing(const cg_piece_survey *of, size_t at,
+                                         cg_standing *standing,
+                                         cellgate_error *error);
 /* A candidate is checked once, on a small shape that it takes, with rows of
    several lengths and without; one that was wrong is looked at again. */
 cellgate_status cg_piece_survey_check(cg_piece_survey *of, size_t at,

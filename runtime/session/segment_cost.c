@@ -64,7 +64,12 @@ static const char *why_wrong(const cg_cost_verdict *verdict,
 
     if (gmtime_r(&at, &date) != NULL)
         (void)strftime(day, sizeof day, "%Y-%m-%d", &date);
-    if (isfinite(verdict->worst))
+    if (verdict->worst < 0)
+        (void)cellgate_fail(refusal, CELLGATE_DEVICE_FAILED,
+                            "it broke its device, or hung, when it was checked "
+                            "on %s",
+                            day);
+    else if (isfinite(verdict->worst))
         (void)cellgate_fail(refusal, CELLGATE_DEVICE_FAILED,
                             "its results are wrong, by %.2g of the largest, "
                             "as it was found on %s",

@@ -139,6 +139,17 @@ says stderr "its results differ from the host's"
 rm -rf "$XDG_DATA_HOME"/*
 expect 0 with 'devices=1 cudnn_fault=1' $calibrate
 says stderr "exclude = cudnn-static in the section of the device goes without"
+says stderr "card cudnn-small is not measured for"
+# The next one checks it last, and it is not chosen.
+expect 0 with 'devices=1 cudnn_fault=1' $calibrate
+if grep -q "cudnn-small is not measured" "$work/stderr"; then
+  fail "what broke the GPU comes first again: $(cat "$work/stderr")"
+else
+  pass
+fi
+expect 0 with 'devices=1' cellgate plan "$fixtures/masking.keras" $without \
+  --batch 4 --steps 6
+says stdout "it broke its device, or hung, when it was checked on"
 rm -rf "$XDG_DATA_HOME"/*
 # Refused at the small shape that is tried first, and right at another.
 expect 0 with 'devices=1 cudnn_refuse=3000 cudnn_refuse_below=4' $calibrate
