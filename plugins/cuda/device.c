@@ -268,17 +268,23 @@ void cud_host_release(cellgate_device *device, void *memory)
 
 /* ---- Opening ----------------------------------------------------------- */
 
-static void load_cudnn(cellgate_device *device,
-                       const cellgate_instance *instance,
-                       const cellgate_settings *settings)
+/* Those that the section names, or the system's. */
+static void load_libraries(cellgate_device *device,
+                           const cellgate_instance *instance,
+                           const cellgate_settings *settings)
 {
     const cellgate_host *host = device->host;
-    const char *path = host->setting(host->context, settings, "cudnn");
+    const char *cudnn = host->setting(host->context, settings, "cudnn");
+    const char *blaslt = host->setting(host->context, settings, "cublaslt");
 
-    if (path[0] == '\0')
+    if (cudnn[0] == '\0')
         device->cudnn = instance->cudnn;
     else
-        cud_cudnn_load(&device->cudnn, path);
+        cud_cudnn_load(&device->cudnn, cudnn);
+    if (blaslt[0] == '\0')
+        device->blaslt = instance->blaslt;
+    else
+        cud_blaslt_load(&device->blaslt, blaslt);
 }
 
 /* The first handle, which takes longest. A cuDNN that does not start is none.
@@ -319,14 +325,11 @@ static cellgate_status start_kernels(cellgate_device *device,
 }
 
 /* Without cuBLASLt the variants with it are not there. */
-static void start_blaslt(cellgate_device *device,
-                         const cellgate_settings *settings)
+static void start_blaslt(cellgate_device *device)
 {
     const cellgate_host *host = device->host;
     char text[480];
 
-    cud_blaslt_load(&device->blaslt,
-                    host->setting(host->context, settings, "cublaslt"));
     if (device->blaslt.version &&
         device->blaslt.Create(&device->blaslt.handle) !=
             CUBLAS_STATUS_SUCCESS) {
@@ -343,9 +346,7 @@ static void start_blaslt(cellgate_device *device,
 }
 
 /* The context is made here. */
-static cellgate_status start(cellgate_device *device,
-                             const cellgate_settings *settings,
-                             cellgate_error *error)
+static cellgate_status start(cellgate_device *device, cellgate_error *error)
 {
     cellgate_status status = cud_device_enter(device, error);
 
@@ -355,7 +356,7 @@ static cellgate_status start(cellgate_device *device,
     if (status == CELLGATE_OK)
         status = start_kernels(device, error);
     if (status == CELLGATE_OK)
-        start_blaslt(device, settings);
+        start_blaslt(device);
     return status == CELLGATE_OK ? start_cudnn(device, error) : status;
 }
 
@@ -383,8 +384,8 @@ cellgate_status cud_device_open(cellgate_instance *instance, uint32_t index,
     made->found = found;
     made->settings = settings;
     (void)pthread_mutex_init(&made->lock, NULL);
-    load_cudnn(made, instance, settings);
-    status = start(made, settings, error);
+    load_libraries(made, instance, settings);
+    status = start(made, error);
     if (status == CELLGATE_OK)
         status = cud_turn_open(made, &instance->turns[index], error);
     if (status == CELLGATE_OK)
@@ -398,7 +399,7 @@ void cud_device_close(cellgate_device *device)
 {
     if (!device)
         return;
-    if (device->blaslt.version && cud_device_enter_to_free(device))
+    if (device->blaslt.handle && cud_device_enter_to_free(device))
         (void)device->blaslt.Destroy(device->blaslt.handle);
     destroy_handles(device);
     cud_turn_close(device);

@@ -27,7 +27,8 @@ struct cud_handle {
 
 struct cellgate_instance {
     const cellgate_host *host;
-    struct cud_cudnn cudnn; /* as the system finds it */
+    struct cud_cudnn cudnn; /* as the system finds them */
+    struct cud_blaslt blaslt;
     struct cud_found_list found;
     struct cud_turn turns[CUD_DEVICES_MAX]; /* as `found` counts */
 };

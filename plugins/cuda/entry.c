@@ -30,6 +30,7 @@ static const char *const watched[] = {
     "$LD_LIBRARY_PATH",
     "$LD_LIBRARY_PATH/libcuda.so.1",
     "$LD_LIBRARY_PATH/libcudnn.so.9",
+    "$LD_LIBRARY_PATH/libcublasLt.so.13",
     NULL,
 };
 
@@ -47,7 +48,8 @@ static cellgate_status init(const cellgate_host *host,
     status = cud_find_devices(&made->found, error);
     if (status == CELLGATE_OK) {
         cud_cudnn_load(&made->cudnn, "");
-        cud_describe_devices(&made->found, &made->cudnn);
+        cud_blaslt_load(&made->blaslt, "");
+        cud_describe_devices(&made->found, &made->cudnn, &made->blaslt);
         cud_turns_init(made);
         *instance = made;
     } else {

@@ -111,7 +111,8 @@ static void find_lack(struct cud_found *found)
 }
 
 static void describe_versions(struct cud_found *found,
-                              const struct cud_cudnn *cudnn)
+                              const struct cud_cudnn *cudnn,
+                              const struct cud_blaslt *blaslt)
 {
     cellgate_device_description *of = &found->description;
     char version[24] = "no cuDNN";
@@ -127,9 +128,10 @@ static void describe_versions(struct cud_found *found,
     if (found->unusable[0])
         (void)snprintf(of->driver, sizeof of->driver, "%s", found->unusable);
     (void)snprintf(of->identity, sizeof of->identity,
-                   "cuda/%.90s/%d.%d/%d/%d/%d/%d/%s", of->name, found->major,
-                   found->minor, found->multiprocessors, driver, CUDART_VERSION,
-                   cudnn->version, PACKAGE_VERSION);
+                   "cuda/%.90s/%d.%d/%d/%d/%d/%d/%zu/%s", of->name,
+                   found->major, found->minor, found->multiprocessors, driver,
+                   CUDART_VERSION, cudnn->version, blaslt->version,
+                   PACKAGE_VERSION);
 }
 
 static cudaError_t describe(struct cud_found *found, int ordinal)
@@ -178,12 +180,13 @@ static cellgate_status none_usable(const struct cud_found_list *list,
 }
 
 void cud_describe_devices(struct cud_found_list *list,
-                          const struct cud_cudnn *cudnn)
+                          const struct cud_cudnn *cudnn,
+                          const struct cud_blaslt *blaslt)
 {
     uint32_t i;
 
     for (i = 0; i < list->count; i++)
-        describe_versions(&list->devices[i], cudnn);
+        describe_versions(&list->devices[i], cudnn, blaslt);
 }
 
 cellgate_status cud_find_devices(struct cud_found_list *list,

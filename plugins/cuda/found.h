@@ -3,6 +3,7 @@
 #ifndef CELLGATE_CUDA_FOUND_H
 #define CELLGATE_CUDA_FOUND_H
 
+#include "plugins/cuda/blaslt.h"
 #include "plugins/cuda/cudnn_api.h"
 #include "plugins/cuda/status.h"
 
@@ -37,6 +38,7 @@ cellgate_status cud_find_devices(struct cud_found_list *list,
 
 /* Completes the descriptions: the versions of what computes. */
 void cud_describe_devices(struct cud_found_list *list,
-                          const struct cud_cudnn *cudnn);
+                          const struct cud_cudnn *cudnn,
+                          const struct cud_blaslt *blaslt);
 
 #endif /* CELLGATE_CUDA_FOUND_H */

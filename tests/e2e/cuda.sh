@@ -111,6 +111,20 @@ expect 0 with 'cudnn=92000' $devices
 says stdout "CUDA 13.0, cuDNN 9.20.0"
 sed -i 's/^plugin_path/probe_cache = no\nplugin_path/' "$ini"
 
+# Costs hold for the versions of the libraries.
+identity() { # SETTINGS
+  CELLGATE_STANDIN=$1 cellgate devices --config "$ini" --json |
+    grep -o '"identity": *"cuda/[^"]*"'
+}
+for other in cudnn=91901 blaslt=130100; do
+  if [ -n "$(identity "$other")" ] &&
+    [ "$(identity "$other")" != "$(identity devices=1)" ]; then
+    pass
+  else
+    fail "$other has the identity $(identity "$other")"
+  fi
+done
+
 # Variants that are left out, by their names.
 sed "/^plugin = cuda/a exclude = cudnn cudnn-static*" "$ini" >"$work/without.ini"
 without="--config $work/without.ini"
