@@ -432,6 +432,9 @@ cellgate_status cg_keras_refuse_operation(const cg_keras_layer *layer,
 
 /* ---- keras_json.c: of a layer's configuration --------------------------- */
 
+/* A flag's value as a program may have given it: 1 for true and 1, 0 for false
+   and 0, -1 for anything else or NULL. */
+int cg_keras_truth(const json_t *value);
 cellgate_status cg_keras_get_flag(const cg_keras_layer *layer, const char *key,
                                   bool absent, bool *flag,
                                   cellgate_error *error);

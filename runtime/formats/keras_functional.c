@@ -151,7 +151,7 @@ static cellgate_status check_training(const cg_keras_call *call,
         json_number_value(json_object_get(layer->config, "dropout")) +
         json_number_value(json_object_get(layer->config, "recurrent_dropout"));
 
-    if (layer->reader->keras_major >= 3 || !json_is_true(value) ||
+    if (layer->reader->keras_major >= 3 || cg_keras_truth(value) != 1 ||
         (layer->class->build == cg_keras_build_recurrent && dropped == 0))
         return CELLGATE_OK;
     return cg_keras_fail(error, CELLGATE_UNSUPPORTED, layer,
@@ -180,7 +180,7 @@ static cellgate_status read_keyword(const cg_keras_graph *graph,
 
     if (strcmp(key, "training") == 0)
         return check_training(call, value, error);
-    if (json_is_null(value) || json_is_false(value))
+    if (json_is_null(value) || cg_keras_truth(value) == 0)
         return CELLGATE_OK;
     if (strcmp(key, "mask") == 0 &&
         (flags & CG_KERAS_MODEL ||
@@ -188,11 +188,12 @@ static cellgate_status read_keyword(const cg_keras_graph *graph,
         return read_masks(graph, call, value, error);
     if (strcmp(key, "mask") == 0)
         return read_mask(graph, call, value, error);
-    if (attends && json_is_true(value) && strcmp(key, "use_causal_mask") == 0) {
+    if (attends && cg_keras_truth(value) == 1 &&
+        strcmp(key, "use_causal_mask") == 0) {
         call->causal = true;
         return CELLGATE_OK;
     }
-    if (attends && json_is_true(value) &&
+    if (attends && cg_keras_truth(value) == 1 &&
         strcmp(key, "return_attention_scores") == 0) {
         call->scores = true;
         return CELLGATE_OK;

@@ -26,6 +26,17 @@ static cellgate_status fail_key(cellgate_error *error,
                          key, expected);
 }
 
+int cg_keras_truth(const json_t *value)
+{
+    const bool is_number = json_is_integer(value);
+
+    if (json_is_true(value) || (is_number && json_integer_value(value) == 1))
+        return 1;
+    if (json_is_false(value) || (is_number && json_integer_value(value) == 0))
+        return 0;
+    return -1;
+}
+
 cellgate_status cg_keras_get_flag(const cg_keras_layer *layer, const char *key,
                                   bool absent, bool *flag,
                                   cellgate_error *error)
@@ -34,8 +45,8 @@ cellgate_status cg_keras_get_flag(const cg_keras_layer *layer, const char *key,
 
     if (value == NULL || json_is_null(value))
         *flag = absent;
-    else if (json_is_boolean(value))
-        *flag = json_is_true(value);
+    else if (cg_keras_truth(value) >= 0)
+        *flag = cg_keras_truth(value) == 1;
     else
         return fail_key(error, layer, key, "true or false");
     return CELLGATE_OK;

@@ -72,7 +72,7 @@ static bool is_frozen(const json_t *layer)
 {
     const json_t *config = json_object_get(layer, "config");
 
-    return json_is_false(json_object_get(config, "trainable"));
+    return cg_keras_truth(json_object_get(config, "trainable")) == 0;
 }
 
 typedef struct descent {

@@ -18,9 +18,9 @@ static bool is_time_major(const json_t *layer)
     const json_t *config = json_object_get(layer, "config");
     const json_t *wrapped = json_object_get(config, "layer");
 
-    return json_is_true(json_object_get(config, "time_major")) ||
-           json_is_true(json_object_get(json_object_get(wrapped, "config"),
-                                        "time_major"));
+    return cg_keras_truth(json_object_get(config, "time_major")) == 1 ||
+           cg_keras_truth(json_object_get(json_object_get(wrapped, "config"),
+                                          "time_major")) == 1;
 }
 
 static bool is_any_order(const cg_keras_class *class)

@@ -72,8 +72,18 @@ static void sizes_are_checked(void **state)
                          CELLGATE_BAD_FILE, "'units'");
     assert_keras_refuses(DENSE(", 'units': 2.0"), weights, CELLGATE_BAD_FILE,
                          "'units'");
-    assert_keras_refuses(DENSE(", 'units': 2, 'use_bias': 1"), weights,
+    assert_keras_refuses(DENSE(", 'units': 2, 'use_bias': 2"), weights,
                          CELLGATE_BAD_FILE, "'use_bias' must be true or false");
+}
+
+/* Keras saves a flag as the program gave it: return_sequences=1 as 1. */
+static void flags_are_numbers_too(void **state)
+{
+    (void)state;
+    assert_loads(DENSE(", 'units': 2, 'use_bias': 1"));
+    assert_loads(DENSE(", 'units': 2, 'use_bias': true"));
+    assert_keras_refuses(DENSE(", 'units': 2, 'use_bias': 0"), weights,
+                         CELLGATE_BAD_FILE, "more weights than its options");
 }
 
 static void floating_policies_pass(void **state)
@@ -105,6 +115,7 @@ int main(void)
         cmocka_unit_test(options_that_say_nothing_pass),
         cmocka_unit_test(options_of_training_pass),
         cmocka_unit_test(sizes_are_checked),
+        cmocka_unit_test(flags_are_numbers_too),
         cmocka_unit_test(floating_policies_pass),
     };
     return cmocka_run_group_tests(tests, scratch_folder_setup,
