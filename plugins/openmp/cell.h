@@ -14,16 +14,6 @@
 
 #define PANEL (4 * (int64_t)VF_WIDTH)
 
-#define INLINE static inline __attribute__((always_inline))
-#define NOINLINE static __attribute__((noinline))
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#define UNROLL_DEPTH _Pragma("clang loop unroll_count(4)")
-#else
-#define UNROLL _Pragma("GCC unroll 8")
-#define UNROLL_DEPTH _Pragma("GCC unroll 4")
-#endif
-
 NOINLINE vf activate_lanes(const cellgate_activation *activation, vf x)
 {
     float lanes[VF_WIDTH];
@@ -35,7 +25,7 @@ NOINLINE vf activate_lanes(const cellgate_activation *activation, vf x)
     return vf_load(lanes);
 }
 
-NOINLINE vf activate_vector(const cellgate_activation *activation, vf x)
+INLINE vf activate_vector(const cellgate_activation *activation, vf x)
 {
     const vf a = vf_set(activation->alpha), b = vf_set(activation->beta);
     const vf zero = vf_set(0), one = vf_set(1), half = vf_set(0.5f);
@@ -70,52 +60,112 @@ NOINLINE vf activate_vector(const cellgate_activation *activation, vf x)
     }
 }
 
+/* x = activation(x) for any number of vectors. */
+NOINLINE void activate_vectors(const cellgate_activation *activation, int count,
+                               vf *x)
+{
+    int i = 0;
+
+    if (activation->kind == CELLGATE_TANH)
+        for (; i + VF_AT_ONCE <= count; i += VF_AT_ONCE)
+            vf_tanhs(VF_AT_ONCE, x + i, x + i);
+    else if (activation->kind == CELLGATE_SIGMOID)
+        for (; i + VF_AT_ONCE <= count; i += VF_AT_ONCE)
+            vf_sigmoids(VF_AT_ONCE, x + i, x + i);
+    for (; i < count; i++)
+        x[i] = activate_vector(activation, x[i]);
+}
+
 /*
- * Sums of the gates i, f, c, o to the new c and to o . hidden(c). The five
- * activations are fractions, and their products need three divisions.
+ * Sums of the gates i, f, c, o of n vectors of units to the new c and to
+ * o . hidden(c). The five activations are fractions, and their products need
+ * three divisions.
  */
-INLINE vf standard_cell(const vf sum[4], float *c)
+INLINE void standard_cells(const int n, vf sum[][4], float *const *c, vf *h)
 {
-    vf above, below, state;
+    vf gate[VF_AT_ONCE], above[VF_AT_ONCE], below[VF_AT_ONCE];
+    vf divisor[VF_AT_ONCE], state[VF_AT_ONCE];
+    int i;
 
-    vf_tanh_fraction(sum[2], &above, &below);
-    state = vf_add(vf_div(vf_load(c), vf_sigmoid_divisor(sum[1])),
-                   vf_div(above, vf_mul(below, vf_sigmoid_divisor(sum[0]))));
-    vf_store(c, state);
-    vf_tanh_fraction(state, &above, &below);
-    return vf_div(above, vf_mul(below, vf_sigmoid_divisor(sum[3])));
+    VF_EACH (i, n)
+        gate[i] = sum[i][2];
+    vf_tanh_fractions(n, gate, above, below);
+    VF_EACH (i, n)
+        gate[i] = sum[i][0];
+    vf_sigmoid_divisors(n, gate, divisor);
+    VF_EACH (i, n)
+        above[i] = vf_div(above[i], vf_mul(below[i], divisor[i]));
+    VF_EACH (i, n)
+        gate[i] = sum[i][1];
+    vf_sigmoid_divisors(n, gate, divisor);
+    VF_EACH (i, n)
+        state[i] = vf_div(vf_load(c[i]), divisor[i]);
+    VF_EACH (i, n)
+        state[i] = vf_add(state[i], above[i]);
+    VF_EACH (i, n)
+        vf_store(c[i], state[i]);
+    VF_EACH (i, n)
+        gate[i] = sum[i][3];
+    vf_sigmoid_divisors(n, gate, divisor);
+    vf_tanh_fractions(n, state, above, below);
+    VF_EACH (i, n)
+        h[i] = vf_div(above[i], vf_mul(below[i], divisor[i]));
 }
 
-INLINE vf clipped(vf x, float clip)
+/* ---- Any other cell ---------------------------------------------------- */
+
+/* A vector of units of one row: where its cell is, and its sums end. */
+struct place {
+    float *c;
+    float *out;
+    int64_t left;          /* lanes that exist */
+    const float *peephole; /* [3][v], or NULL */
+};
+
+/* x = activation(clip(x + peephole number `gate` . c)) for n places. */
+static void activate_gates(const struct cpu_cell *cell, int gate,
+                           const struct place *places, const vf *c, const int n,
+                           vf *x)
 {
-    return clip == 0 ? x : vf_min(vf_set(clip), vf_max(vf_set(-clip), x));
+    const vf low = vf_set(-cell->clip), high = vf_set(cell->clip);
+    int i;
+
+    for (i = 0; cell->peepholes && i < n; i++)
+        x[i] =
+            vf_fma(vf_load(places[i].peephole + gate * VF_WIDTH), c[i], x[i]);
+    for (i = 0; cell->clip != 0 && i < n; i++)
+        x[i] = vf_min(high, vf_max(low, x[i]));
+    activate_vectors(&cell->activations[0], n, x);
 }
 
-NOINLINE vf general_cell(const struct cpu_cell *cell, int64_t panel,
-                         const float *sums, float *c)
+/* The same as standard_cells() for n places, at most a tile. */
+NOINLINE void general_cells(const struct cpu_cell *cell,
+                            const struct place *places, const int n,
+                            vf (*gates)[VF_TILE], vf *h)
 {
-    const cellgate_activation *act = cell->activations;
-    const float *peephole =
-        cell->peepholes ? cell->peepholes + panel * 3 * VF_WIDTH : NULL;
-    vf old = vf_load(c), i = vf_load(sums), f = vf_load(sums + VF_WIDTH);
-    vf g = vf_load(sums + 2 * VF_WIDTH), o = vf_load(sums + 3 * VF_WIDTH);
+    vf *i = gates[0], *f = gates[1], *g = gates[2], *o = gates[3];
+    const vf low = vf_set(-cell->clip), high = vf_set(cell->clip);
+    vf state[VF_TILE];
+    int r;
 
-    if (peephole) {
-        i = vf_fma(vf_load(peephole), old, i);
-        f = vf_fma(vf_load(peephole + VF_WIDTH), old, f);
+    for (r = 0; r < n; r++)
+        state[r] = vf_load(places[r].c);
+    activate_gates(cell, 0, places, state, n, i);
+    if (!cell->coupled)
+        activate_gates(cell, 1, places, state, n, f);
+    for (r = 0; cell->coupled && r < n; r++)
+        f[r] = vf_sub(vf_set(1), i[r]);
+    for (r = 0; cell->clip != 0 && r < n; r++)
+        g[r] = vf_min(high, vf_max(low, g[r]));
+    activate_vectors(&cell->activations[1], n, g);
+    for (r = 0; r < n; r++) {
+        state[r] = vf_fma(f[r], state[r], vf_mul(i[r], g[r]));
+        vf_store(places[r].c, state[r]);
     }
-    i = activate_vector(&act[0], clipped(i, cell->clip));
-    if (cell->coupled)
-        f = vf_sub(vf_set(1), i);
-    else
-        f = activate_vector(&act[0], clipped(f, cell->clip));
-    g = activate_vector(&act[1], clipped(g, cell->clip));
-    old = vf_fma(f, old, vf_mul(i, g));
-    vf_store(c, old);
-    if (peephole)
-        o = vf_fma(vf_load(peephole + 2 * VF_WIDTH), old, o);
-    o = activate_vector(&act[0], clipped(o, cell->clip));
-    return vf_mul(o, activate_vector(&act[2], old));
+    activate_gates(cell, 2, places, state, n, o);
+    activate_vectors(&cell->activations[2], n, state);
+    for (r = 0; r < n; r++)
+        h[r] = vf_mul(o[r], state[r]);
 }
 
 #endif /* CELLGATE_OPENMP_CELL_H */

@@ -18,12 +18,22 @@
 #include <stddef.h>
 
 #include "plugins/openmp/cell.h"
+#include "plugins/openmp/kernels_row.h"
 #include "plugins/openmp/levels.h"
 
 /* [first, end) of something. */
 struct range {
     int64_t first;
     int64_t end;
+};
+
+/* Weights to fetch into the level-2 cache while a tile runs: `step` bytes, two
+   lines at most, for each of its inputs. */
+#define LINE 64 /* bytes of a cache */
+
+struct ahead {
+    const char *from; /* NULL: none */
+    int64_t step;
 };
 
 /* ---- Weights ----------------------------------------------------------- */
@@ -86,7 +96,8 @@ INLINE void leave_units(vf sum[][4], const int rows,
 /* ---- Products ---------------------------------------------------------- */
 
 INLINE void accumulate_rows(vf sum[][4], const int rows, const float *const *in,
-                            int64_t first, const weight *panel, int64_t depth)
+                            int64_t first, const weight *panel, int64_t depth,
+                            struct ahead ahead, const bool fetch)
 {
     const float *from[VF_TILE];
     int64_t k;
@@ -99,6 +110,11 @@ INLINE void accumulate_rows(vf sum[][4], const int rows, const float *const *in,
     for (k = 0; k < depth; k++) {
         vf value[VF_TILE];
 
+        if (fetch) {
+            __builtin_prefetch(ahead.from + k * ahead.step, 0, 2);
+            if (ahead.step > LINE)
+                __builtin_prefetch(ahead.from + k * ahead.step + LINE, 0, 2);
+        }
         UNROLL
         for (r = 0; r < rows; r++)
             value[r] = vf_set(from[r][k]);
@@ -149,27 +165,33 @@ INLINE const weight *weights_of(const struct cpu_matrix *matrix, int64_t panel,
 /* A range of inputs with their weights. */
 INLINE void accumulate(vf sum[][4], const int rows, const float *const *in,
                        const struct cpu_matrix *matrix, int64_t panel,
-                       struct range depth)
+                       struct range depth, struct ahead ahead)
 {
+    const weight *weights = weights_of(matrix, panel, depth);
+    const int64_t count = depth.end - depth.first;
+
     enter_units(sum, rows, matrix, panel, depth);
-    accumulate_rows(sum, rows, in, depth.first,
-                    weights_of(matrix, panel, depth), depth.end - depth.first);
+    if (ahead.from)
+        accumulate_rows(sum, rows, in, depth.first, weights, count, ahead,
+                        true);
+    else
+        accumulate_rows(sum, rows, in, depth.first, weights, count, ahead,
+                        false);
     leave_units(sum, rows, matrix, panel, depth);
 }
 
 /* The same for one row and two panels. */
-INLINE void accumulate_both(vf sum[2][1][4], const float *in,
+INLINE void accumulate_both(vf sum[2][4], const float *in,
                             const struct cpu_matrix *matrix,
                             const int64_t panel[2], struct range depth)
 {
-    enter_units(sum[0], 1, matrix, panel[0], depth);
-    enter_units(sum[1], 1, matrix, panel[1], depth);
-    accumulate_pair(sum[0][0], sum[1][0], in + depth.first,
-                    weights_of(matrix, panel[0], depth),
-                    weights_of(matrix, panel[1], depth),
-                    depth.end - depth.first);
-    leave_units(sum[0], 1, matrix, panel[0], depth);
-    leave_units(sum[1], 1, matrix, panel[1], depth);
+    enter_units(sum, 1, matrix, panel[0], depth);
+    enter_units(sum + 1, 1, matrix, panel[1], depth);
+    accumulate_pair(
+        sum[0], sum[1], in + depth.first, weights_of(matrix, panel[0], depth),
+        weights_of(matrix, panel[1], depth), depth.end - depth.first);
+    leave_units(sum, 1, matrix, panel[0], depth);
+    leave_units(sum + 1, 1, matrix, panel[1], depth);
 }
 
 INLINE void start_from_bias(vf sum[][4], const int rows,
@@ -185,27 +207,6 @@ INLINE void start_from_bias(vf sum[][4], const int rows,
         for (r = 0; r < rows; r++)
             sum[r][g] = bias;
     }
-}
-
-/* Stores up to one vector, of which `count` lanes (1 or more) exist. */
-INLINE void store_within(float *to, vf a, int64_t count)
-{
-    if (count >= VF_WIDTH)
-        vf_store(to, a);
-    else
-        vf_store_some(to, a, count);
-}
-
-INLINE vf load_within(const float *from, int64_t count)
-{
-    float lanes[VF_WIDTH] = { 0 };
-    int64_t i;
-
-    if (count >= VF_WIDTH)
-        return vf_load(from);
-    for (i = 0; i < count; i++)
-        lanes[i] = from[i];
-    return vf_load(lanes);
 }
 
 /* The results of the depth before. */
@@ -255,12 +256,13 @@ INLINE void store_product(vf sum[][4], const int rows,
 }
 
 INLINE void product_tile(const struct cpu_product *p, struct range depth,
-                         int64_t panel, int64_t row, const int rows)
+                         int64_t panel, int64_t row, const int rows,
+                         struct ahead ahead)
 {
     vf sum[VF_TILE][4];
 
     start_product(sum, rows, p, depth, panel, row);
-    accumulate(sum, rows, p->in + row, p->matrix, panel, depth);
+    accumulate(sum, rows, p->in + row, p->matrix, panel, depth, ahead);
     store_product(sum, rows, p, panel, row);
 }
 
@@ -268,13 +270,13 @@ INLINE void product_tile(const struct cpu_product *p, struct range depth,
 INLINE void product_pair(const struct cpu_product *p, struct range depth,
                          const int64_t panel[2])
 {
-    vf sum[2][1][4];
+    vf sum[2][4];
 
-    start_product(sum[0], 1, p, depth, panel[0], 0);
-    start_product(sum[1], 1, p, depth, panel[1], 0);
+    start_product(sum, 1, p, depth, panel[0], 0);
+    start_product(sum + 1, 1, p, depth, panel[1], 0);
     accumulate_both(sum, p->in[0], p->matrix, panel, depth);
-    store_product(sum[0], 1, p, panel[0], 0);
-    store_product(sum[1], 1, p, panel[1], 0);
+    store_product(sum, 1, p, panel[0], 0);
+    store_product(sum + 1, 1, p, panel[1], 0);
 }
 
 /* ---- A step ------------------------------------------------------------ */
@@ -296,28 +298,16 @@ INLINE void start_from_gates(vf sum[][4], const int rows,
     }
 }
 
-NOINLINE void general_cells(const struct cpu_step *s, int64_t panel,
-                            int64_t row, int rows, const float *sums)
-{
-    int64_t unit = panel * VF_WIDTH;
-    int r;
-
-    for (r = 0; r < rows; r++)
-        store_within(s->out[row + r] + unit,
-                     general_cell(s->cell, panel, sums + r * PANEL,
-                                  s->c + (row + r) * s->c_stride + unit),
-                     s->recurrent->columns - unit);
-}
-
 /* Adds a range of the recurrent product to the gates. */
 INLINE void gates_tile(const struct cpu_step *s, struct range depth,
-                       int64_t panel, int64_t row, const int rows)
+                       int64_t panel, int64_t row, const int rows,
+                       struct ahead ahead)
 {
     vf sum[VF_TILE][4];
     int r, g;
 
     start_from_gates(sum, rows, s, panel, row);
-    accumulate(sum, rows, s->h + row, s->recurrent, panel, depth);
+    accumulate(sum, rows, s->h + row, s->recurrent, panel, depth, ahead);
     UNROLL
     for (r = 0; r < rows; r++) {
         float *to = s->gates + (row + r) * s->gates_stride + panel * PANEL;
@@ -328,47 +318,85 @@ INLINE void gates_tile(const struct cpu_step *s, struct range depth,
     }
 }
 
-/* From the gates' sums to the new states and outputs. */
-INLINE void finish_step(vf sum[][4], const int rows, const struct cpu_step *s,
-                        int64_t panel, int64_t row)
+INLINE struct place place_of(const struct cpu_step *s, int64_t panel,
+                             int64_t row)
 {
-    int64_t unit = panel * VF_WIDTH;
+    const float *peepholes = s->cell->peepholes;
+    const int64_t unit = panel * VF_WIDTH;
+
+    return (struct place){ s->c + row * s->c_stride + unit, s->out[row] + unit,
+                           s->recurrent->columns - unit,
+                           peepholes ? peepholes + 3 * unit : NULL };
+}
+
+NOINLINE void finish_general(const struct cpu_cell *cell, const int n,
+                             const float *sums, const struct place *places)
+{
+    vf gates[4][VF_TILE], h[VF_TILE];
     int r, g;
 
-    if (s->cell->standard) {
+    for (r = 0; r < n; r++)
+        for (g = 0; g < 4; g++)
+            gates[g][r] = vf_load(sums + r * PANEL + g * VF_WIDTH);
+    general_cells(cell, places, n, gates, h);
+    for (r = 0; r < n; r++)
+        store_within(places[r].out, h[r], places[r].left);
+}
+
+/* From the gates' sums of n places to the new states and outputs. */
+INLINE void finish_step(const struct cpu_cell *cell, vf sum[][4], const int n,
+                        const struct place *places)
+{
+    int r, g;
+
+    if (cell->standard) {
+        vf h[VF_TILE];
+        float *c[VF_TILE];
+
         UNROLL
-        for (r = 0; r < rows; r++)
-            store_within(
-                s->out[row + r] + unit,
-                standard_cell(sum[r], s->c + (row + r) * s->c_stride + unit),
-                s->recurrent->columns - unit);
+        for (r = 0; r < n; r++)
+            c[r] = places[r].c;
+        UNROLL
+        for (r = 0; r < n; r += VF_AT_ONCE)
+            standard_cells(n - r < VF_AT_ONCE ? n - r : VF_AT_ONCE, sum + r,
+                           c + r, h + r);
+        UNROLL
+        for (r = 0; r < n; r++)
+            store_within(places[r].out, h[r], places[r].left);
     } else {
         float sums[VF_TILE * 4 * VF_WIDTH];
 
         UNROLL
-        for (r = 0; r < rows; r++) {
+        for (r = 0; r < n; r++) {
             UNROLL
             for (g = 0; g < 4; g++)
                 vf_store(sums + r * PANEL + g * VF_WIDTH, sum[r][g]);
         }
-        general_cells(s, panel, row, rows, sums);
+        finish_general(cell, n, sums, places);
     }
 }
 
 INLINE void step_tile(const struct cpu_step *s, struct range depth,
-                      int64_t panel, int64_t row, const int rows)
+                      int64_t panel, int64_t row, const int rows,
+                      struct ahead ahead)
 {
     const struct range all = { 0, s->kernel->depth };
     vf sum[VF_TILE][4];
+    struct place places[VF_TILE];
+    int r;
 
     if (s->x) {
         start_from_bias(sum, rows, s->kernel, panel);
-        accumulate(sum, rows, s->x + row, s->kernel, panel, all);
+        accumulate(sum, rows, s->x + row, s->kernel, panel, all,
+                   (struct ahead){ NULL, 0 });
     } else {
         start_from_gates(sum, rows, s, panel, row);
     }
-    accumulate(sum, rows, s->h + row, s->recurrent, panel, depth);
-    finish_step(sum, rows, s, panel, row);
+    accumulate(sum, rows, s->h + row, s->recurrent, panel, depth, ahead);
+    UNROLL
+    for (r = 0; r < rows; r++)
+        places[r] = place_of(s, panel, row + r);
+    finish_step(s->cell, sum, rows, places);
 }
 
 /* One row by two panels. */
@@ -376,19 +404,20 @@ INLINE void step_pair(const struct cpu_step *s, struct range depth,
                       const int64_t panel[2])
 {
     const struct range all = { 0, s->kernel->depth };
-    vf sum[2][1][4];
+    const struct place places[2] = { place_of(s, panel[0], 0),
+                                     place_of(s, panel[1], 0) };
+    vf sum[2][4];
 
     if (s->x) {
-        start_from_bias(sum[0], 1, s->kernel, panel[0]);
-        start_from_bias(sum[1], 1, s->kernel, panel[1]);
+        start_from_bias(sum, 1, s->kernel, panel[0]);
+        start_from_bias(sum + 1, 1, s->kernel, panel[1]);
         accumulate_both(sum, s->x[0], s->kernel, panel, all);
     } else {
-        start_from_gates(sum[0], 1, s, panel[0], 0);
-        start_from_gates(sum[1], 1, s, panel[1], 0);
+        start_from_gates(sum, 1, s, panel[0], 0);
+        start_from_gates(sum + 1, 1, s, panel[1], 0);
     }
     accumulate_both(sum, s->h[0], s->recurrent, panel, depth);
-    finish_step(sum[0], 1, s, panel[0], 0);
-    finish_step(sum[1], 1, s, panel[1], 0);
+    finish_step(s->cell, sum, 2, places);
 }
 
 /* ---- Tiles over a range ------------------------------------------------ */
@@ -401,8 +430,8 @@ INLINE void step_pair(const struct cpu_step *s, struct range depth,
 #define ROWS_BYTES (256 * 1024)
 #define DEPTH_BLOCK (PANEL_BYTES / (PANEL * (int64_t)sizeof(weight)))
 
-/* Weights to fetch into the level-2 cache while the tiles of a panel run. */
-struct ahead {
+/* Weights that come after those of a panel. */
+struct next {
     const char *weights;
     int64_t bytes; /* 0: none */
 };
@@ -420,27 +449,27 @@ static bool fetches_ahead(const struct cpu_matrix *matrix, struct range block)
 }
 
 /* The range of `depth` of a panel; nothing beyond the matrix. */
-static struct ahead ahead_of(const struct cpu_matrix *matrix,
-                             struct range depth, int64_t panel)
+static struct next next_of(const struct cpu_matrix *matrix, struct range depth,
+                           int64_t panel)
 {
     if (panel < 0 || panel >= matrix->panel_count)
-        return (struct ahead){ NULL, 0 };
-    return (struct ahead){ (const char *)weights_of(matrix, panel, depth),
-                           (depth.end - depth.first) * PANEL *
-                               (int64_t)sizeof(weight) };
+        return (struct next){ NULL, 0 };
+    return (struct next){ (const char *)weights_of(matrix, panel, depth),
+                          (depth.end - depth.first) * PANEL *
+                              (int64_t)sizeof(weight) };
 }
 
 /* The part of them that is due with `rows` of the block's rows. */
-static inline void fetch_ahead(struct ahead next, struct range block,
-                               int64_t row, int rows)
+static inline struct ahead ahead_of(struct next next, struct range block,
+                                    struct range depth, int64_t row, int rows)
 {
-    const int64_t line = 64, count = block.end - block.first;
-    int64_t at, end;
+    const int64_t count = block.end - block.first;
 
-    at = next.bytes * (row - block.first) / count;
-    end = next.bytes * (row - block.first + rows) / count;
-    for (; at < end; at += line)
-        __builtin_prefetch(next.weights + at, 0, 2);
+    if (next.bytes == 0)
+        return (struct ahead){ NULL, 0 };
+    return (
+        struct ahead){ next.weights + next.bytes * (row - block.first) / count,
+                       next.bytes * rows / count / (depth.end - depth.first) };
 }
 
 /*
@@ -461,9 +490,8 @@ static inline int tile_rows(int64_t left)
                                                                                \
         while (row < block.end) {                                              \
             int rows = tile_rows(block.end - row);                             \
+            struct ahead ahead = ahead_of(next, block, depth, row, rows);      \
                                                                                \
-            if (next.bytes > 0)                                                \
-                fetch_ahead(next, block, row, rows);                           \
             call;                                                              \
             row += rows;                                                       \
         }                                                                      \
@@ -474,7 +502,7 @@ static inline int tile_rows(int64_t left)
  */
 #define SIZE_CASE(function, argument, n)                                       \
     case n:                                                                    \
-        function(argument, depth, panel, row, n);                              \
+        function(argument, depth, panel, row, n, ahead);                       \
         break
 #define EACH_SIZE(function, argument)                                          \
     switch (rows) {                                                            \
@@ -525,13 +553,13 @@ static bool next_depth(struct range *depth, int64_t end)
 static void product_block(const struct cpu_product *p, struct range depth,
                           struct range block)
 {
-    const bool ahead = fetches_ahead(p->matrix, block);
-    struct ahead next = { NULL, 0 };
+    const bool fetches = fetches_ahead(p->matrix, block);
+    struct next next = { NULL, 0 };
     int64_t panel;
 
     for (panel = p->first_panel; panel < p->end_panel; panel++) {
-        if (ahead)
-            next = ahead_of(p->matrix, depth, panel + 1);
+        if (fetches)
+            next = next_of(p->matrix, depth, panel + 1);
         EACH_TILE(block, next, EACH_SIZE(product_tile, p));
     }
 }
@@ -543,7 +571,7 @@ static void product_row(const struct cpu_product *p, struct range depth)
     for (; panel[1] < p->end_panel; panel[0] += 2, panel[1] += 2)
         product_pair(p, depth, panel);
     if (panel[0] < p->end_panel)
-        product_tile(p, depth, panel[0], 0, 1);
+        product_tile(p, depth, panel[0], 0, 1, (struct ahead){ NULL, 0 });
 }
 
 static void product(const struct cpu_product *p)
@@ -562,13 +590,13 @@ static void product(const struct cpu_product *p)
 static void gates_block(const struct cpu_step *s, struct range depth,
                         struct range block)
 {
-    const bool ahead = fetches_ahead(s->recurrent, block);
-    struct ahead next = { NULL, 0 };
+    const bool fetches = fetches_ahead(s->recurrent, block);
+    struct next next = { NULL, 0 };
     int64_t panel;
 
     for (panel = s->first_panel; panel < s->end_panel; panel++) {
-        if (ahead)
-            next = ahead_of(s->recurrent, depth, panel + 1);
+        if (fetches)
+            next = next_of(s->recurrent, depth, panel + 1);
         EACH_TILE(block, next, EACH_SIZE(gates_tile, s));
     }
 }
@@ -576,15 +604,15 @@ static void gates_block(const struct cpu_step *s, struct range depth,
 static void step_block(const struct cpu_step *s, struct range depth,
                        struct range block)
 {
-    const bool ahead = fetches_ahead(s->recurrent, block);
+    const bool fetches = fetches_ahead(s->recurrent, block);
     const int64_t forth = s->descending ? -1 : 1;
     int64_t panel = s->descending ? s->end_panel - 1 : s->first_panel;
     int64_t count = s->end_panel - s->first_panel;
-    struct ahead next = { NULL, 0 };
+    struct next next = { NULL, 0 };
 
     for (; count > 0; count--, panel += forth) {
-        if (ahead)
-            next = ahead_of(s->recurrent, depth, panel + forth);
+        if (fetches)
+            next = next_of(s->recurrent, depth, panel + forth);
         EACH_TILE(block, next, EACH_SIZE(step_tile, s));
     }
 }
@@ -599,7 +627,7 @@ static void step_row(const struct cpu_step *s, struct range depth)
     for (; count > 1; count -= 2, panel[0] += 2 * forth, panel[1] += 2 * forth)
         step_pair(s, depth, panel);
     if (count > 0)
-        step_tile(s, depth, panel[0], 0, 1);
+        step_tile(s, depth, panel[0], 0, 1, (struct ahead){ NULL, 0 });
 }
 
 /*
@@ -624,87 +652,9 @@ static void step(const struct cpu_step *s)
         step_block(s, depth, block);
 }
 
-/* ---- Over one row ------------------------------------------------------ */
-
-static void activate(const cellgate_activation *activation, const float *x,
-                     float *y, int64_t count)
-{
-    float rest[VF_WIDTH] = { 0 };
-    int64_t i, j;
-
-    for (i = 0; i + VF_WIDTH <= count; i += VF_WIDTH)
-        vf_store(y + i, activate_vector(activation, vf_load(x + i)));
-    if (i == count)
-        return;
-    for (j = i; j < count; j++)
-        rest[j - i] = x[j];
-    vf_store_some(y + i, activate_vector(activation, vf_load(rest)), count - i);
-}
-
-static float row_largest(const float *row, int64_t count)
-{
-    vf most = vf_set(row[0]);
-    float largest;
-    int64_t i;
-
-    for (i = 0; i + VF_WIDTH <= count; i += VF_WIDTH)
-        most = vf_max(vf_load(row + i), most);
-    largest = vf_largest(most);
-    for (; i < count; i++)
-        largest = row[i] > largest ? row[i] : largest;
-    return largest;
-}
-
-/*
- * row[i] = exp(row[i] - largest) for whole vectors; returns their sum. In
- * blocks, since of a vocabulary of 10,000 a float would lose most of the many
- * small terms beside one that is nearly all.
- */
-static double exponentials(float *row, int64_t count, vf largest)
-{
-    const int64_t block = 16 * VF_WIDTH;
-    double total = 0;
-    int64_t begin, i;
-
-    for (begin = 0; begin < count; begin += block) {
-        const int64_t end = begin + block < count ? begin + block : count;
-        vf sum = vf_set(0);
-
-        for (i = begin; i < end; i += VF_WIDTH) {
-            vf e = vf_exp(vf_sub(vf_load(row + i), largest));
-
-            vf_store(row + i, e);
-            sum = vf_add(sum, e);
-        }
-        total += (double)vf_total(sum);
-    }
-    return total;
-}
-
-static void softmax(float *row, int64_t count)
-{
-    const vf largest = vf_set(row_largest(row, count));
-    const int64_t whole = count - count % VF_WIDTH;
-    float rest[VF_WIDTH] = { 0 }, factor;
-    double total;
-    vf scale;
-    int64_t i, j;
-
-    for (j = whole; j < count; j++)
-        rest[j - whole] = row[j];
-    vf_store(rest, vf_exp(vf_sub(vf_load(rest), largest)));
-    total = exponentials(row, whole, largest);
-    for (j = whole; j < count; j++)
-        total += (double)rest[j - whole];
-    factor = (float)(1 / total);
-    scale = vf_set(factor);
-    for (i = 0; i < whole; i += VF_WIDTH)
-        vf_store(row + i, vf_mul(vf_load(row + i), scale));
-    for (j = whole; j < count; j++)
-        row[j] = rest[j - whole] * factor;
-}
+/* ---- The table --------------------------------------------------------- */
 
 const struct cpu_kernels KERNELS_TABLE = {
-    KERNELS_NAME, WEIGHTS_PACK, VF_WIDTH, VF_TILE,
-    product,      step,         activate, softmax,
+    KERNELS_NAME, WEIGHTS_PACK, VF_WIDTH, VF_TILE, product,
+    step,         activate,     softmax,  stream,
 };

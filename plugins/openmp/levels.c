@@ -35,7 +35,8 @@ static bool has_avx2(void)
 static bool has_avx512(void)
 {
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512f");
+    return __builtin_cpu_supports("avx512f") &&
+           __builtin_cpu_supports("avx512dq");
 }
 #endif
 

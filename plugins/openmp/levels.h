@@ -98,6 +98,9 @@ struct cpu_kernels {
                      float *y, int64_t count);
     /* In place, over one row. */
     void (*softmax)(float *row, int64_t count);
+    /* Copies past the caches, where the machine can; ordered before all that
+       the caller writes later. */
+    void (*stream)(float *to, const float *from, int64_t count);
 };
 
 /* Every built level's table; kernels_<level>.c. */

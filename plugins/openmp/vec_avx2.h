@@ -11,6 +11,7 @@ typedef __m256 vf_mask;
 
 #define VF_WIDTH 8
 #define VF_TILE 3 /* 12 sums, 3 inputs and 1 weight fill the 16 registers */
+#define VF_AT_ONCE 3
 
 static inline vf vf_load(const float *from)
 {
@@ -34,6 +35,16 @@ static inline void vf_store(float *to, vf a)
 }
 
 /* Pieces of 4, 2 and 1: masked stores are slow on several processors. */
+static inline void vf_stream(float *to, vf a)
+{
+    _mm256_stream_ps(to, a);
+}
+
+static inline void vf_stream_end(void)
+{
+    _mm_sfence();
+}
+
 static inline void vf_store_some(float *to, vf a, int64_t count)
 {
     __m128 part = _mm256_castps256_ps128(a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vec_avx512.h: sixteen floats, with AVX-512 (F). See vec_scalar.h. */
+/* vec_avx512.h: sixteen floats, with AVX-512 (F and DQ). See vec_scalar.h. */
 #ifndef CELLGATE_OPENMP_VEC_AVX512_H
 #define CELLGATE_OPENMP_VEC_AVX512_H
 
@@ -11,6 +11,7 @@ typedef __mmask16 vf_mask;
 
 #define VF_WIDTH 16
 #define VF_TILE 6 /* 24 sums, 6 inputs and a weight: 31 of 32 registers */
+#define VF_AT_ONCE 3
 
 static inline vf vf_load(const float *from)
 {
@@ -31,6 +32,16 @@ static inline vf vf_load_int8(const int8_t *from)
 static inline void vf_store(float *to, vf a)
 {
     _mm512_storeu_ps(to, a);
+}
+
+static inline void vf_stream(float *to, vf a)
+{
+    _mm512_stream_ps(to, a);
+}
+
+static inline void vf_stream_end(void)
+{
+    _mm_sfence();
 }
 
 static inline void vf_store_some(float *to, vf a, int64_t count)
@@ -88,10 +99,28 @@ static inline vf vf_choose(vf_mask which, vf yes, vf no)
     return _mm512_mask_blend_ps(which, no, yes);
 }
 
-static inline vf vf_power_of_two(vf shifted)
+/* See vec_math.h. Whole numbers of any size will do: of an infinity the
+   fraction is 0. */
+#define VF_SCALES
+
+static inline vf vf_split(vf x, float scale, vf *whole)
 {
-    return _mm512_castsi512_ps(
-        _mm512_slli_epi32(_mm512_castps_si512(shifted), 23));
+    vf product = _mm512_mul_ps(x, _mm512_set1_ps(scale));
+    vf f = _mm512_reduce_ps(product, 0);
+
+    *whole = _mm512_sub_ps(product, f);
+    return f;
+}
+
+static inline vf vf_split_fused(vf x, float scale, vf *whole)
+{
+    (void)vf_split(x, scale, whole);
+    return _mm512_fmsub_ps(x, _mm512_set1_ps(scale), *whole);
+}
+
+static inline vf vf_scale(vf a, vf whole)
+{
+    return _mm512_scalef_ps(a, whole);
 }
 
 static inline float vf_total(vf a)

@@ -5,8 +5,8 @@
  *
  * Errors against the exact value, over all finite x (tests/unit holds every
  * level to them at some millions of x, and `make check-math` at every float):
- *   exp      3e-7 relative near 0; 2e-6 up to |x| = 87 (5e-6 without a fused
- *            multiply-add); held at e^-87 below, infinity above e^88.7
+ *   exp      of x up to 0: 3e-7 relative near 0; 2e-6 down to -87 (5e-6
+ *            without a fused multiply-add); held at e^-87 below
  *   sigmoid  1.2e-7 absolute; exactly 0 and 1 at the infinities
  *   tanh     1.6e-7 absolute, 3.1e-7 relative; exactly -1 and 1 from |x| = 9.02
  *            on
@@ -15,10 +15,24 @@
 #ifndef CELLGATE_OPENMP_VEC_MATH_H
 #define CELLGATE_OPENMP_VEC_MATH_H
 
+#define INLINE static inline __attribute__((always_inline))
+#define NOINLINE static __attribute__((noinline))
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#define UNROLL_DEPTH _Pragma("clang loop unroll_count(4)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#define UNROLL_DEPTH _Pragma("GCC unroll 4")
+#endif
+
 /*
- * x * scale = n + f with n whole and |f| <= 1/2; returns f and 2^n, for n from
- * -126 to 128. The difference is exact with a fused multiply-add.
+ * x * scale = n + f with n whole and |f| <= 1/2: returns f, and what
+ * vf_scale() takes to multiply by 2^n. Here n is from -126 to 128, and f is
+ * exact with a fused multiply-add. A vec_ header that defines VF_SCALES has its
+ * own, for any n, of the product as it is rounded; and vf_split_fused(), as
+ * exact as this, for finite products.
  */
+#ifndef VF_SCALES
 static inline vf vf_split(vf x, float scale, vf *power)
 {
     const vf per = vf_set(scale), shift = vf_set(0x1.8p23f + 127);
@@ -28,38 +42,108 @@ static inline vf vf_split(vf x, float scale, vf *power)
     return vf_fma(x, per, vf_sub(shift, shifted));
 }
 
-/* Limits have x as the second operand, which lets a NaN through. */
-static inline vf vf_within(vf low, vf high, vf x)
+#define vf_split_fused vf_split
+
+static inline vf vf_scale(vf a, vf power)
 {
-    return vf_min(high, vf_max(low, x));
+    return vf_mul(a, power);
 }
+#endif
+
+/* x, held where vf_split() takes it. A limit has x as the second operand,
+   which lets a NaN through. */
+static inline vf vf_not_below(float low, vf x)
+{
+#ifdef VF_SCALES
+    (void)low;
+    return x;
+#else
+    return vf_max(vf_set(low), x);
+#endif
+}
+
+static inline vf vf_not_above(float high, vf x)
+{
+#ifdef VF_SCALES
+    (void)high;
+    return x;
+#else
+    return vf_min(vf_set(high), x);
+#endif
+}
+
+/* Repeats a statement for i from 0 below a constant n. */
+#define VF_EACH(i, n) UNROLL for (i = 0; i < (n); i++)
 
 /*
- * 2^(x / ln 2) = 2^n 2^f, with 2^f by a polynomial of degree 5 that is exact
- * at 0 (relative error 9.2e-8).
+ * The functions below compute up to VF_AT_ONCE vectors side by side, operation
+ * by operation: one alone is a chain of operations that wait for one another,
+ * and a processor looks ahead over little more than one such chain.
  */
-static inline vf vf_exp(vf x)
-{
-    vf power;
-    vf f = vf_split(vf_within(vf_set(-87), vf_set(89), x), 1.44269504088896341f,
-                    &power);
-    vf square = vf_mul(f, f);
-    vf high = vf_fma(vf_set(0.001326472712f), f, vf_set(0.009671512645f));
-    vf middle = vf_fma(vf_set(0.055507337435f), f, vf_set(0.240222420853f));
-    vf low = vf_fma(vf_set(0.693146977599f), f, vf_set(1));
 
-    return vf_mul(vf_fma(vf_fma(high, square, middle), square, low), power);
+/* y = 2^f scaled by `power`, with 2^f by a polynomial of degree 5 that is exact
+   at 0 (relative error 9.2e-8). */
+INLINE void vf_exp2s(const int n, const vf *f, const vf *power, vf *y)
+{
+    vf square[VF_AT_ONCE], high[VF_AT_ONCE], middle[VF_AT_ONCE],
+        low[VF_AT_ONCE];
+    int i;
+
+    VF_EACH (i, n)
+        square[i] = vf_mul(f[i], f[i]);
+    VF_EACH (i, n)
+        high[i] =
+            vf_fma(vf_set(0.001326472712f), f[i], vf_set(0.009671512645f));
+    VF_EACH (i, n)
+        middle[i] =
+            vf_fma(vf_set(0.055507337435f), f[i], vf_set(0.240222420853f));
+    VF_EACH (i, n)
+        low[i] = vf_fma(vf_set(0.693146977599f), f[i], vf_set(1));
+    VF_EACH (i, n)
+        high[i] = vf_fma(high[i], square[i], middle[i]);
+    VF_EACH (i, n)
+        high[i] = vf_fma(high[i], square[i], low[i]);
+    VF_EACH (i, n)
+        y[i] = vf_scale(high[i], power[i]);
 }
 
-/* 1 + e^-x, of which the sigmoid is the reciprocal. */
-static inline vf vf_sigmoid_divisor(vf x)
+#define VF_LOG2_E 1.44269504088896341f
+
+/* y = e^x for x up to 0; e^-87 below -87. */
+INLINE void vf_exps(const int n, const vf *x, vf *y)
 {
-    return vf_add(vf_set(1), vf_exp(vf_sub(vf_set(0), x)));
+    vf f[VF_AT_ONCE], power[VF_AT_ONCE];
+    int i;
+
+    VF_EACH (i, n)
+        f[i] = vf_max(vf_set(-87), x[i]);
+    VF_EACH (i, n)
+        f[i] = vf_split_fused(f[i], VF_LOG2_E, &power[i]);
+    vf_exp2s(n, f, power, y);
 }
 
-static inline vf vf_sigmoid(vf x)
+/* y = 1 + e^-x, of which the sigmoid is the reciprocal. */
+INLINE void vf_sigmoid_divisors(const int n, const vf *x, vf *y)
 {
-    return vf_div(vf_set(1), vf_sigmoid_divisor(x));
+    vf f[VF_AT_ONCE], power[VF_AT_ONCE];
+    int i;
+
+    VF_EACH (i, n)
+        f[i] = vf_not_above(87, vf_not_below(-89, x[i]));
+    VF_EACH (i, n)
+        f[i] = vf_split(f[i], -VF_LOG2_E, &power[i]);
+    vf_exp2s(n, f, power, y);
+    VF_EACH (i, n)
+        y[i] = vf_add(vf_set(1), y[i]);
+}
+
+INLINE void vf_sigmoids(const int n, const vf *x, vf *y)
+{
+    int i;
+
+    vf_sigmoid_divisors(n, x, y);
+    VF_EACH (i, n)
+        y[i] = vf_div(vf_set(1), y[i]);
 }
 
 /*
@@ -69,30 +153,71 @@ static inline vf vf_sigmoid(vf x)
  * on, where tanh rounds to 1, the fraction is exactly 1 in magnitude, and
  * nowhere is it more. The divisor is between 1 and 2^44.
  */
-static inline void vf_tanh_fraction(vf x, vf *dividend, vf *divisor)
+INLINE void vf_tanh_fractions(const int n, const vf *x, vf *dividend,
+                              vf *divisor)
 {
-    vf power;
-    vf f = vf_split(vf_within(vf_set(-15), vf_set(15), x), 2.88539008177792681f,
-                    &power);
-    vf square = vf_mul(f, f);
-    vf high =
-        vf_fma(vf_set(1.540351261626e-04f), f, vf_set(1.339073547756e-03f));
-    vf middle =
-        vf_fma(vf_set(9.618237494179e-03f), f, vf_set(5.550357433636e-02f));
-    vf low =
-        vf_fma(vf_set(2.402264979496e-01f), f, vf_set(6.931471879267e-01f));
-    vf p = vf_fma(vf_fma(high, square, middle), square, low);
+    vf power[VF_AT_ONCE], f[VF_AT_ONCE], square[VF_AT_ONCE], high[VF_AT_ONCE],
+        middle[VF_AT_ONCE], low[VF_AT_ONCE];
+    int i;
 
-    *dividend = vf_fma(power, vf_mul(p, f), vf_sub(power, vf_set(1)));
-    *divisor = vf_add(*dividend, vf_set(2));
+    VF_EACH (i, n)
+        f[i] = vf_min(vf_set(15), vf_not_below(-15, x[i]));
+    VF_EACH (i, n)
+        f[i] = vf_split(f[i], 2 * VF_LOG2_E, &power[i]);
+    VF_EACH (i, n)
+        square[i] = vf_mul(f[i], f[i]);
+    VF_EACH (i, n)
+        high[i] = vf_fma(vf_set(1.540351261626e-04f), f[i],
+                         vf_set(1.339073547756e-03f));
+    VF_EACH (i, n)
+        middle[i] = vf_fma(vf_set(9.618237494179e-03f), f[i],
+                           vf_set(5.550357433636e-02f));
+    VF_EACH (i, n)
+        low[i] = vf_fma(vf_set(2.402264979496e-01f), f[i],
+                        vf_set(6.931471879267e-01f));
+    VF_EACH (i, n)
+        high[i] = vf_fma(high[i], square[i], middle[i]);
+    VF_EACH (i, n)
+        high[i] = vf_fma(high[i], square[i], low[i]);
+    VF_EACH (i, n)
+        power[i] = vf_scale(vf_set(1), power[i]);
+    VF_EACH (i, n)
+        high[i] = vf_mul(high[i], f[i]);
+    VF_EACH (i, n)
+        middle[i] = vf_sub(power[i], vf_set(1));
+    VF_EACH (i, n)
+        dividend[i] = vf_fma(power[i], high[i], middle[i]);
+    VF_EACH (i, n)
+        divisor[i] = vf_add(dividend[i], vf_set(2));
 }
 
-static inline vf vf_tanh(vf x)
+INLINE void vf_tanhs(const int n, const vf *x, vf *y)
 {
-    vf dividend, divisor;
+    vf divisor[VF_AT_ONCE];
+    int i;
 
-    vf_tanh_fraction(x, &dividend, &divisor);
-    return vf_div(dividend, divisor);
+    vf_tanh_fractions(n, x, y, divisor);
+    VF_EACH (i, n)
+        y[i] = vf_div(y[i], divisor[i]);
+}
+
+/* One vector. */
+INLINE vf vf_exp(vf x)
+{
+    vf_exps(1, &x, &x);
+    return x;
+}
+
+INLINE vf vf_sigmoid(vf x)
+{
+    vf_sigmoids(1, &x, &x);
+    return x;
+}
+
+INLINE vf vf_tanh(vf x)
+{
+    vf_tanhs(1, &x, &x);
+    return x;
 }
 
 #endif /* CELLGATE_OPENMP_VEC_MATH_H */

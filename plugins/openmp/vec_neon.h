@@ -22,6 +22,7 @@ typedef uint32x4_t vf_mask;
 
 #define VF_WIDTH 4
 #define VF_TILE 6 /* 24 sums, 6 inputs and 1 weight fill the 32 registers */
+#define VF_AT_ONCE 3
 
 static inline vf vf_load(const float *from)
 {
@@ -48,6 +49,15 @@ static inline void vf_store(float *to, vf a)
 }
 
 /* Pieces of 2 and 1. */
+static inline void vf_stream(float *to, vf a)
+{
+    vst1q_f32(to, a);
+}
+
+static inline void vf_stream_end(void)
+{
+}
+
 static inline void vf_store_some(float *to, vf a, int64_t count)
 {
     float32x2_t part = vget_low_f32(a);

@@ -14,7 +14,8 @@ typedef float vf;
 typedef int vf_mask; /* a comparison's result, lane by lane */
 
 #define VF_WIDTH 1
-#define VF_TILE 2 /* rows a tile: 4 * VF_TILE sums stay in registers */
+#define VF_TILE 2    /* rows a tile: 4 * VF_TILE sums stay in registers */
+#define VF_AT_ONCE 2 /* vectors that vec_math.h computes side by side */
 
 static inline vf vf_load(const float *from)
 {
@@ -45,6 +46,17 @@ static inline vf vf_load_int8(const int8_t *from)
 static inline void vf_store(float *to, vf a)
 {
     *to = a;
+}
+
+/* A whole vector, to an aligned place, past the caches where there is a way;
+   what is stored after vf_stream_end() comes later for every processor. */
+static inline void vf_stream(float *to, vf a)
+{
+    *to = a;
+}
+
+static inline void vf_stream_end(void)
+{
 }
 
 /* The first `count` lanes, 0 < count < VF_WIDTH. */

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kernels_row.h: the kernels that go over one row of features: activations,
+ * softmax and copies, over the vector of the vec_ header that was included
+ * before. See kernels.h.
+ */
+#ifndef CELLGATE_OPENMP_KERNELS_ROW_H
+#define CELLGATE_OPENMP_KERNELS_ROW_H
+
+#include <stdint.h>
+
+#include "plugins/openmp/cell.h"
+
+/* Stores up to one vector, of which `count` lanes (1 or more) exist. */
+INLINE void store_within(float *to, vf a, int64_t count)
+{
+    if (count >= VF_WIDTH)
+        vf_store(to, a);
+    else
+        vf_store_some(to, a, count);
+}
+
+INLINE vf load_within(const float *from, int64_t count)
+{
+    float lanes[VF_WIDTH] = { 0 };
+    int64_t i;
+
+    if (count >= VF_WIDTH)
+        return vf_load(from);
+    for (i = 0; i < count; i++)
+        lanes[i] = from[i];
+    return vf_load(lanes);
+}
+
+static void activate(const cellgate_activation *activation, const float *x,
+                     float *y, int64_t count)
+{
+    int64_t i;
+    int j, n;
+
+    for (i = 0; i < count; i += n * (int64_t)VF_WIDTH) {
+        vf some[VF_TILE];
+
+        for (n = 0; n < VF_TILE && i + n * VF_WIDTH < count; n++)
+            some[n] =
+                load_within(x + i + n * VF_WIDTH, count - i - n * VF_WIDTH);
+        activate_vectors(activation, n, some);
+        for (j = 0; j < n; j++)
+            store_within(y + i + j * VF_WIDTH, some[j],
+                         count - i - j * VF_WIDTH);
+    }
+}
+
+/* Vectors side by side where each would wait for the one before it. */
+#define CHAINS 4
+
+static float row_largest(const float *row, int64_t count)
+{
+    const int64_t stride = CHAINS * VF_WIDTH;
+    vf most[CHAINS];
+    float largest;
+    int64_t i;
+    int j;
+
+    VF_EACH (j, CHAINS)
+        most[j] = vf_set(row[0]);
+    for (i = 0; i + stride <= count; i += stride)
+        VF_EACH (j, CHAINS)
+            most[j] = vf_max(vf_load(row + i + j * VF_WIDTH), most[j]);
+    largest =
+        vf_largest(vf_max(vf_max(most[0], most[1]), vf_max(most[2], most[3])));
+    for (; i < count; i++)
+        largest = row[i] > largest ? row[i] : largest;
+    return largest;
+}
+
+/* row[i] = exp(row[i] - largest) for n vectors; returns their sum. */
+INLINE vf few_exponentials(float *row, const int n, vf largest)
+{
+    vf x[VF_AT_ONCE], sum;
+    int i;
+
+    VF_EACH (i, n)
+        x[i] = vf_sub(vf_load(row + i * VF_WIDTH), largest);
+    vf_exps(n, x, x);
+    VF_EACH (i, n)
+        vf_store(row + i * VF_WIDTH, x[i]);
+    sum = x[0];
+    UNROLL
+    for (i = 1; i < n; i++)
+        sum = vf_add(sum, x[i]);
+    return sum;
+}
+
+/*
+ * The same for whole vectors. In blocks, since of a vocabulary of 10,000 a
+ * float would lose most of the many small terms beside one that is nearly all.
+ */
+static double exponentials(float *row, int64_t count, vf largest)
+{
+    const int64_t few = VF_AT_ONCE * VF_WIDTH, block = 6 * few;
+    double total = 0;
+    int64_t begin, i;
+
+    for (begin = 0; begin < count; begin += block) {
+        const int64_t end = begin + block < count ? begin + block : count;
+        vf sum = vf_set(0);
+
+        for (i = begin; i + few <= end; i += few)
+            sum = vf_add(sum, few_exponentials(row + i, VF_AT_ONCE, largest));
+        for (; i < end; i += VF_WIDTH)
+            sum = vf_add(sum, few_exponentials(row + i, 1, largest));
+        total += (double)vf_total(sum);
+    }
+    return total;
+}
+
+static void softmax(float *row, int64_t count)
+{
+    const vf largest = vf_set(row_largest(row, count));
+    const int64_t whole = count - count % VF_WIDTH;
+    float rest[VF_WIDTH] = { 0 }, factor;
+    double total;
+    vf scale;
+    int64_t i, j;
+
+    for (j = whole; j < count; j++)
+        rest[j - whole] = row[j];
+    vf_store(rest, vf_exp(vf_sub(vf_load(rest), largest)));
+    total = exponentials(row, whole, largest);
+    for (j = whole; j < count; j++)
+        total += (double)rest[j - whole];
+    factor = (float)(1 / total);
+    scale = vf_set(factor);
+    for (i = 0; i < whole; i += VF_WIDTH)
+        vf_store(row + i, vf_mul(vf_load(row + i), scale));
+    for (j = whole; j < count; j++)
+        row[j] = rest[j - whole] * factor;
+}
+
+static void stream(float *to, const float *from, int64_t count)
+{
+    const uintptr_t bytes = VF_WIDTH * sizeof(float);
+    int64_t i = 0;
+
+    for (; i < count && (uintptr_t)(to + i) % bytes != 0; i++)
+        to[i] = from[i];
+    for (; i + VF_WIDTH <= count; i += VF_WIDTH)
+        vf_stream(to + i, vf_load(from + i));
+    for (; i < count; i++)
+        to[i] = from[i];
+    vf_stream_end();
+}
+
+#endif /* CELLGATE_OPENMP_KERNELS_ROW_H */
