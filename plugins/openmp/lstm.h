@@ -22,6 +22,7 @@ struct cpu_pointers {
     const float **before;
     float **out;
     float **hidden;
+    float *staging; /* of results, see dense.h */
 };
 
 /* Memory for one direction at a time, for `rows` samples. */

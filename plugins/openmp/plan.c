@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include "plugins/openmp/dense.h"
 #include "plugins/openmp/device.h"
 #include "plugins/openmp/plan.h"
 
@@ -13,7 +14,7 @@ static void at_least(int64_t *need, int64_t value)
 }
 
 static void need_of(struct cpu_need *need, const cellgate_weights *weights,
-                    int64_t batch)
+                    int64_t batch, int64_t steps)
 {
     const int64_t vector = weights->kernels->vector;
     uint32_t i;
@@ -25,6 +26,10 @@ static void need_of(struct cpu_need *need, const cellgate_weights *weights,
 
         if (i + 1 < weights->stage_count)
             at_least(&need->between, stage->width);
+        else
+            need->staging =
+                stage->width *
+                cpu_dense_staging(weights->kernels, stage, batch, steps);
         if (stage->kind != CPU_STAGE_LSTM)
             continue;
         padded = lstm->direction[0].recurrent.panel_count * vector;
@@ -44,15 +49,16 @@ static void need_of(struct cpu_need *need, const cellgate_weights *weights,
 }
 
 static void layout_pointers(struct cpu_pointers *p, struct cpu_arena *arena,
-                            int64_t capacity)
+                            int64_t capacity, int64_t staging)
 {
     const float **in = cpu_arena_take(arena, capacity, sizeof *in);
     const float **before = cpu_arena_take(arena, capacity, sizeof *before);
     float **out = cpu_arena_take(arena, capacity, sizeof *out);
     float **hidden = cpu_arena_take(arena, capacity, sizeof *hidden);
+    float *staged = cpu_arena_take(arena, staging, sizeof *staged);
 
     if (p)
-        *p = (struct cpu_pointers){ capacity, in, before, out, hidden };
+        *p = (struct cpu_pointers){ capacity, in, before, out, hidden, staged };
 }
 
 static void layout(struct cellgate_plan *plan, struct cpu_arena *arena)
@@ -68,7 +74,8 @@ static void layout(struct cellgate_plan *plan, struct cpu_arena *arena)
     plan->lanes = cpu_arena_take(arena, plan->threads, sizeof *plan->lanes);
     for (i = 0; i < plan->threads; i++)
         layout_pointers(plan->pointers ? &plan->pointers[i] : NULL, arena,
-                        batch > CPU_GATE_ROWS ? batch : CPU_GATE_ROWS);
+                        batch > CPU_GATE_ROWS ? batch : CPU_GATE_ROWS,
+                        need->staging);
     plan->sample = cpu_arena_take(arena, batch, sizeof *plan->sample);
     plan->length = cpu_arena_take(arena, batch, sizeof *plan->length);
     plan->order = cpu_arena_take(arena, batch, sizeof *plan->order);
@@ -94,7 +101,7 @@ static cellgate_status plan_memory(struct cellgate_plan *plan,
 {
     struct cpu_arena arena = { 0 };
 
-    need_of(&plan->need, plan->weights, plan->batch);
+    need_of(&plan->need, plan->weights, plan->batch, plan->steps);
     layout(plan, &arena);
     if (!arena.overflow)
         arena.base = plan->host->allocate(plan->host->context, CPU_ALIGNMENT,

@@ -24,6 +24,7 @@ struct cpu_need {
     int64_t hidden;       /* of a layer with a projection, else 0 */
     int64_t between;      /* of a stage that is not the last */
     int64_t weight_bytes; /* of a layer's direction */
+    int64_t staging;      /* of all rows that a worker stages, see dense.h */
     bool two_directions;
     bool hoists_all; /* the input product of a step of the whole batch */
 };

@@ -197,6 +197,10 @@ static void compute(const struct task *task)
             .y = y,
         };
 
+        if (i + 1 == plan->weights->stage_count)
+            dense.staging_rows = cpu_dense_staging(
+                plan->kernels, stage, plan->run->batch, dense.steps);
+
         if (stage->kind == CPU_STAGE_LSTM) {
             lstm_stage(task, stage, &x, &y);
             if (stage->finish_count > 0)

@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -156,16 +157,36 @@ static struct model *model_create(void)
     return m;
 }
 
-/* Samples [first, first + count) in one run; y is [count][STEPS][UNITS]. */
-static void run(cellgate_device *device, const struct model *m,
-                uint32_t variant_index, int first, int count, float *y)
+/* Computes `r` with a variant of the segment. */
+static void run_segment(cellgate_device *device,
+                        const cellgate_segment *segment, uint32_t variant_index,
+                        const cellgate_segment_run *r)
 {
-    const cellgate_shape shape = { sizeof shape, count, STEPS };
+    const cellgate_shape shape = { sizeof shape, r->batch, r->steps };
     cellgate_variant variant = { .struct_size = sizeof variant };
     cellgate_error error = CELLGATE_ERROR_INIT;
     cellgate_weights *weights = NULL;
     cellgate_plan *plan = NULL;
-    cellgate_segment_run r = {
+
+    assert_int_equal(table->support(device, segment, &shape, variant_index,
+                                    &variant, &error),
+                     CELLGATE_OK);
+    assert_int_equal(
+        table->prepare(device, segment, variant.pack, &weights, &error),
+        CELLGATE_OK);
+    assert_int_equal(
+        table->plan_create(device, weights, variant.id, &shape, &plan, &error),
+        CELLGATE_OK);
+    assert_int_equal(table->run(plan, r, &error), CELLGATE_OK);
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+}
+
+/* Samples [first, first + count) in one run; y is [count][STEPS][UNITS]. */
+static void run(cellgate_device *device, const struct model *m,
+                uint32_t variant_index, int first, int count, float *y)
+{
+    const cellgate_segment_run r = {
         .struct_size = sizeof r,
         .batch = count,
         .steps = STEPS,
@@ -175,18 +196,7 @@ static void run(cellgate_device *device, const struct model *m,
         .y = { y, STEPS * UNITS, UNITS, CELLGATE_F32, 0 },
     };
 
-    assert_int_equal(table->support(device, &m->segment, &shape, variant_index,
-                                    &variant, &error),
-                     CELLGATE_OK);
-    assert_int_equal(
-        table->prepare(device, &m->segment, variant.pack, &weights, &error),
-        CELLGATE_OK);
-    assert_int_equal(
-        table->plan_create(device, weights, variant.id, &shape, &plan, &error),
-        CELLGATE_OK);
-    assert_int_equal(table->run(plan, &r, &error), CELLGATE_OK);
-    table->plan_destroy(plan);
-    table->weights_free(weights);
+    run_segment(device, &m->segment, variant_index, &r);
 }
 
 static void check_same_bits(const char *level_key)
@@ -223,6 +233,91 @@ static void test_same_bits(void **state)
     for (i = 0; cpu_level_at(i, CPU_PACK_F32) != NULL; i++)
         check_same_bits(cpu_level_at(i, CPU_PACK_F32)->name);
 }
+
+/* ---- A result larger than the caches ------------------------------------ */
+
+#define WORDS 5003 /* rows of it are not aligned to anything */
+#define ROWS 120   /* a sample */
+#define SAMPLES 8  /* 19 MB */
+#define FEATURES 3
+#define GAP 5 /* floats between two rows, which nobody writes */
+
+/* The softmax of a row of the product, in double. */
+static void check_words(const float *kernel, const float *x, const float *y)
+{
+    double e[WORDS], total = 0;
+    int w, i;
+
+    for (w = 0; w < WORDS; w++) {
+        double sum = 0;
+
+        for (i = 0; i < FEATURES; i++)
+            sum += (double)x[i] * (double)kernel[i * WORDS + w];
+        e[w] = exp(sum);
+        total += e[w];
+    }
+    for (w = 0; w < WORDS; w++)
+        assert_true(fabs(y[w] - e[w] / total) <= 2e-6 * e[w] / total);
+    for (w = WORDS; w < WORDS + GAP; w++)
+        assert_true(y[w] == -7.0f);
+}
+
+static void check_large_result(cellgate_device *device, uint32_t variant)
+{
+    const size_t rows = (size_t)SAMPLES * ROWS, width = WORDS + GAP;
+    float *kernel = malloc(FEATURES * WORDS * sizeof *kernel);
+    float *x = malloc(rows * FEATURES * sizeof *x);
+    float *y = malloc(rows * width * sizeof *y);
+    const cellgate_dense dense = {
+        .op = { sizeof dense, CELLGATE_OP_DENSE, 0 },
+        .input_size = FEATURES,
+        .units = WORDS,
+        .activation = { CELLGATE_LINEAR, 0, 0 },
+        .kernel = kernel,
+    };
+    const cellgate_softmax softmax = {
+        { sizeof softmax, CELLGATE_OP_SOFTMAX, 0 }, WORDS
+    };
+    const cellgate_op *const ops[] = { &dense.op, &softmax.op };
+    const cellgate_segment segment = { sizeof segment, 2, 0, ops };
+    const cellgate_segment_run r = {
+        .struct_size = sizeof r,
+        .batch = SAMPLES,
+        .steps = ROWS,
+        .x = { x, (int64_t)ROWS * FEATURES, FEATURES, CELLGATE_F32, 0 },
+        .y = { y, ROWS * (int64_t)width, (int64_t)width, CELLGATE_F32, 0 },
+    };
+    size_t i;
+
+    assert_true(kernel && x && y);
+    fill(kernel, FEATURES * WORDS, 1, 5);
+    fill(x, rows * FEATURES, 1, 6);
+    for (i = 0; i < rows * width; i++)
+        y[i] = -7;
+    run_segment(device, &segment, variant, &r);
+    for (i = 0; i < rows; i++)
+        check_words(kernel, x + i * FEATURES, y + i * width);
+    free(kernel);
+    free(x);
+    free(y);
+}
+
+static void test_large_result(void **state)
+{
+    size_t i;
+
+    (void)state;
+    for (i = 0; cpu_level_at(i, CPU_PACK_F32) != NULL; i++) {
+        cellgate_device *device =
+            open_device(cpu_level_at(i, CPU_PACK_F32)->name, "0");
+
+        check_large_result(device, 0);
+        check_large_result(device, 1);
+        table->device_close(device);
+    }
+}
+
+/* ---- The keys ----------------------------------------------------------- */
 
 static uint32_t widest(cellgate_device *device, char *name, size_t size)
 {
@@ -274,6 +369,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_large_result),
         cmocka_unit_test(test_threads_key),
         cmocka_unit_test(test_level_key),
     };
