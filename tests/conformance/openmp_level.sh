@@ -18,9 +18,9 @@ conform() {
 # All of it on the best level of this machine; on the others what they do not
 # share with it.
 best=scalar
-for name in avx2 avx512f; do
-  ! grep -qw "$name" /proc/cpuinfo || best=${name%f}
-done
+! grep -qw avx2 /proc/cpuinfo || best=avx2
+! { grep -qw avx512f /proc/cpuinfo && grep -qw avx512dq /proc/cpuinfo; } ||
+  best=avx512
 threaded=no
 case " ${CFLAGS-} " in *-fsanitize=thread*) threaded=yes ;; esac
 if [ $threaded = yes ] && [ -z "${CONFORM_MODE-}" ]; then

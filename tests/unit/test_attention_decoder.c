@@ -173,7 +173,8 @@ static bool has_level(const char *device)
 #endif
 #ifdef LEVEL_AVX512
     if (strcmp(device, "avx512") == 0)
-        return __builtin_cpu_supports("avx512f");
+        return __builtin_cpu_supports("avx512f") &&
+               __builtin_cpu_supports("avx512dq");
 #endif
     return strncmp(device, "avx", 3) != 0;
 }
