@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #define WARP 32u
 #define MOST_THREADS 1024u
 #define MOST_SHARED ((size_t)232448) /* what a block of an H100 may have */
+#define ANY_SHARED ((size_t)49152)   /* without asking */
 
 enum waiting { RUNS, AT_BARRIER, AT_WARP, PAUSES, DONE };
 
@@ -65,8 +67,18 @@ static int failed;
 static char why[512];
 
 static executor_hook hook;
-static unsigned order, limit;
+static unsigned order, limit, grid_most = EXECUTOR_GRID_MOST;
 static struct thread *current;
+static int (*device_hook)(void);
+
+/* What kernels were let have of shared memory. */
+static struct allowed {
+    void (*kernel)(void);
+    int device;
+    size_t bytes;
+} allowed[512];
+static size_t allowed_count;
+static pthread_mutex_t allowed_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- Faults ------------------------------------------------------------ */
 
@@ -400,18 +412,60 @@ QUIET static void run_blocks(unsigned first, unsigned count)
     end_blocks(count);
 }
 
+/* ---- What a device has not --------------------------------------------- */
+
 static int refuse(int code, const char *text)
 {
     (void)snprintf(why, sizeof why, "%s", text);
     return code;
 }
 
-static int check(const executor_launch *given)
+/* The place of a kernel, or where one would be put; under the lock. */
+static struct allowed *find_allowed(void (*kernel)(void))
+{
+    const int device = device_hook ? device_hook() : 0;
+    size_t i;
+
+    for (i = 0; i < allowed_count; i++)
+        if (allowed[i].kernel == kernel && allowed[i].device == device)
+            return &allowed[i];
+    if (i == sizeof allowed / sizeof allowed[0])
+        abort();
+    allowed[i] = (struct allowed){ kernel, device, ANY_SHARED };
+    return &allowed[i];
+}
+
+int executor_allow_shared(void (*kernel)(void), size_t bytes)
+{
+    struct allowed *place;
+
+    if (!kernel || bytes > MOST_SHARED)
+        return refuse(EXECUTOR_INVALID_VALUE, "too much shared memory");
+    (void)pthread_mutex_lock(&allowed_lock);
+    place = find_allowed(kernel);
+    place->bytes = bytes > ANY_SHARED ? bytes : ANY_SHARED;
+    if (place == &allowed[allowed_count])
+        allowed_count++;
+    (void)pthread_mutex_unlock(&allowed_lock);
+    return EXECUTOR_OK;
+}
+
+static size_t shared_of(void (*kernel)(void))
+{
+    size_t bytes;
+
+    (void)pthread_mutex_lock(&allowed_lock);
+    bytes = find_allowed(kernel)->bytes;
+    (void)pthread_mutex_unlock(&allowed_lock);
+    return bytes;
+}
+
+int executor_check(const executor_launch *given)
 {
     const executor_index *g = &given->grid, *b = &given->block;
 
     if (g->x == 0 || g->y == 0 || g->z == 0 || g->x > 2147483647u ||
-        g->y > 65535u || g->z > 65535u)
+        g->y > grid_most || g->z > grid_most)
         return refuse(EXECUTOR_INVALID_CONFIGURATION, "the grid's size");
     if (b->x == 0 || b->y == 0 || b->z == 0 || b->x > MOST_THREADS ||
         b->y > MOST_THREADS || b->z > 64 || count_of(*b) > MOST_THREADS)
@@ -419,17 +473,20 @@ static int check(const executor_launch *given)
     if (count_of(*b) % WARP != 0)
         return refuse(EXECUTOR_INVALID_CONFIGURATION,
                       "a block that is not made of whole warps");
-    if (given->shared > MOST_SHARED)
-        return refuse(EXECUTOR_INVALID_VALUE, "too much shared memory");
+    if (given->shared > shared_of(given->kernel))
+        return refuse(EXECUTOR_INVALID_VALUE,
+                      "more shared memory than the kernel was let have");
     if (given->cooperative && limit > 0 && count_of(*g) > limit)
         return refuse(EXECUTOR_TOO_LARGE,
                       "more blocks than the device has room for at once");
     return EXECUTOR_OK;
 }
 
+/* ---- A launch ---------------------------------------------------------- */
+
 int executor_run(const executor_launch *given)
 {
-    const int bad = check(given);
+    const int bad = executor_check(given);
     const unsigned size = count_of(given->block), grid = count_of(given->grid);
     const unsigned at_once = given->cooperative ? grid : 1;
 
@@ -484,7 +541,9 @@ QUIET void *executor_shared(void)
 
 int executor_submit(void *stream, const executor_launch *given)
 {
-    return hook ? hook(stream, given) : executor_run(given);
+    const int bad = executor_check(given);
+
+    return bad ? bad : hook ? hook(stream, given) : executor_run(given);
 }
 
 const char *executor_why(void)
@@ -497,6 +556,11 @@ void executor_set_hook(executor_hook given)
     hook = given;
 }
 
+void executor_set_device(int (*given)(void))
+{
+    device_hook = given;
+}
+
 void executor_set_order(unsigned given)
 {
     order = given;
@@ -505,4 +569,14 @@ void executor_set_order(unsigned given)
 void executor_set_limit(unsigned given)
 {
     limit = given;
+}
+
+void executor_set_grid_most(unsigned given)
+{
+    grid_most = given;
+}
+
+unsigned executor_grid_most(void)
+{
+    return grid_most;
 }

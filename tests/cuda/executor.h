@@ -53,17 +53,25 @@ typedef struct executor_launch {
     uint64_t parameters[EXECUTOR_PARAMETERS / sizeof(uint64_t)];
 } executor_launch;
 
+/* What a device answers to a launch at once: OK, or a size that it has not. */
+int executor_check(const executor_launch *launch);
 /* Runs all of it; one launch at a time. Not OK: executor_why() tells. */
 int executor_run(const executor_launch *launch);
 const char *executor_why(void);
 
 /*
  * What a launch function of a kernel comes to: runs it at once, or gives it to
- * the hook, which keeps a copy and runs it when its stream gets there.
+ * the hook, which keeps a copy and runs it when its stream gets there. A launch
+ * of sizes that a device has not is refused before.
  */
 int executor_submit(void *stream, const executor_launch *launch);
 typedef int (*executor_hook)(void *stream, const executor_launch *launch);
 void executor_set_hook(executor_hook hook);
+
+/* Lets a kernel have more dynamic shared memory than every one may, on the
+   device that the function says is current; without one there is one device. */
+int executor_allow_shared(void (*kernel)(void), size_t bytes);
+void executor_set_device(int (*current)(void));
 
 /*
  * The order in which fibres run: 0 forward and 1 backward, each until it waits
@@ -73,6 +81,11 @@ void executor_set_hook(executor_hook hook);
 void executor_set_order(unsigned order);
 /* Blocks that a cooperative grid may have; 0: any number. */
 void executor_set_limit(unsigned blocks);
+/* The most blocks in y and in z: that of devices, or fewer, so that kernels
+   which go on beyond it are tried. */
+#define EXECUTOR_GRID_MOST 65535u
+void executor_set_grid_most(unsigned blocks);
+unsigned executor_grid_most(void);
 
 /* ---- What kernels call, by way of executor_cuda.h ---------------------- */
 

@@ -56,6 +56,7 @@ struct dim3 {
                       (executor_thread().x ^ (unsigned)(other)) % 32,          \
                       __FILE__, __LINE__)
 #define CUK_PAUSE() executor_pause(__FILE__, __LINE__)
+#define CUK_GRID_MOST ((int)executor_grid_most())
 
 static inline float executor_shuffled(unsigned mask, float value, unsigned lane,
                                       const char *file, int line)
@@ -166,10 +167,9 @@ static int cuk_launch(void (*kernel)(P), dim3 grid, dim3 block, size_t shared,
     return code;
 }
 
-/* Blocks of the executor always may have what its devices have. */
-template <class P> static int cuk_allow_shared(void (*)(P), int)
+template <class P> static int cuk_allow_shared(void (*kernel)(P), int bytes)
 {
-    return 0;
+    return executor_allow_shared((void (*)())kernel, (size_t)bytes);
 }
 
 #endif /* TESTS_CUDA_EXECUTOR_CUDA_H */

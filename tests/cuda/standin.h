@@ -49,6 +49,8 @@
       "what cudnnRNNForward answers of persistent algorithms")                 \
     X(cudnn_refuse_below, 0, "but that of fewer rows alone; 0: of all")
 
+#define STANDIN_MULTIPROCESSORS 8
+
 struct standin_settings {
 #define STANDIN_MEMBER(name, value, what) long name;
     STANDIN_SETTING_LIST(STANDIN_MEMBER)

@@ -169,7 +169,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *of, int device)
     of->totalGlobalMem = (size_t)standin_settings.memory << 20;
     of->major = (int)(capability / 10);
     of->minor = (int)(capability % 10);
-    of->multiProcessorCount = 8;
+    of->multiProcessorCount = STANDIN_MULTIPROCESSORS;
     of->sharedMemPerBlock = 48 << 10;
     of->sharedMemPerBlockOptin = 227 << 10;
     of->cooperativeLaunch = 1;

@@ -29,4 +29,6 @@ static int submit(void *stream, const executor_launch *launch)
 __attribute__((constructor)) static void set_hook(void)
 {
     executor_set_hook(submit);
+    executor_set_device(standin_device);
+    executor_set_limit(STANDIN_MULTIPROCESSORS);
 }

@@ -115,6 +115,54 @@ static void test_refusals(void **state)
     bad.block.x = 32;
     bad.shared = 300000;
     assert_int_equal(executor_run(&bad), EXECUTOR_INVALID_VALUE);
+    bad.shared = 0;
+    bad.grid = (executor_index){ 1, 65535, 65535 };
+    assert_int_equal(executor_check(&bad), EXECUTOR_OK);
+    bad.grid.y = 65536;
+    assert_int_equal(executor_check(&bad), EXECUTOR_INVALID_CONFIGURATION);
+    bad.grid = (executor_index){ 1, 1, 65536 };
+    assert_int_equal(executor_check(&bad), EXECUTOR_INVALID_CONFIGURATION);
+    bad.grid = (executor_index){ 2147483648u, 1, 1 };
+    assert_int_equal(executor_check(&bad), EXECUTOR_INVALID_CONFIGURATION);
+    bad.grid.x = 2147483647u;
+    assert_int_equal(executor_check(&bad), EXECUTOR_OK);
+}
+
+static int device_number;
+
+static int current_device(void)
+{
+    return device_number;
+}
+
+static void some_kernel(void)
+{
+}
+
+/* More than 48 KiB of shared memory is asked for, a kernel and a device. */
+static void test_shared(void **state)
+{
+    static executor_launch large = { .kernel = some_kernel,
+                                     .grid = { 1, 1, 1 },
+                                     .block = { 32, 1, 1 },
+                                     .shared = 49152 };
+
+    (void)state;
+    executor_set_device(current_device);
+    assert_int_equal(executor_check(&large), EXECUTOR_OK);
+    large.shared++;
+    assert_int_equal(executor_check(&large), EXECUTOR_INVALID_VALUE);
+    assert_int_equal(executor_allow_shared(some_kernel, 300000),
+                     EXECUTOR_INVALID_VALUE);
+    assert_int_equal(executor_allow_shared(some_kernel, 60000), EXECUTOR_OK);
+    assert_int_equal(executor_check(&large), EXECUTOR_OK);
+    large.shared = 60001;
+    assert_int_equal(executor_check(&large), EXECUTOR_INVALID_VALUE);
+    large.shared = 60000;
+    device_number = 1;
+    assert_int_equal(executor_check(&large), EXECUTOR_INVALID_VALUE);
+    device_number = 0;
+    executor_set_device(NULL);
 }
 
 static void *hooked_stream;
@@ -143,7 +191,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_right),  cmocka_unit_test(test_poison),
         cmocka_unit_test(test_faults), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_hook),
+        cmocka_unit_test(test_hook),   cmocka_unit_test(test_shared),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

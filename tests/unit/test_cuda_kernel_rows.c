@@ -302,6 +302,57 @@ static void test_product(void **state)
     }
 }
 
+/* Grids of few blocks in y and z: more tiles of columns than that. */
+static void test_product_many_tiles(void **state)
+{
+    static const struct product_case cases[] = {
+        { .batch = 3,
+          .steps = 2,
+          .depth = 5,
+          .columns = 64 * 7 + 9,
+          .directions = 2,
+          .ragged = 1 },
+        { .batch = 30,
+          .steps = 2,
+          .depth = 3,
+          .columns = 64 * 4 + 1,
+          .directions = 1,
+          .activation = { CELLGATE_TANH, 0, 0 } },
+    };
+
+    (void)state;
+    executor_set_grid_most(4);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        check_product(&cases[i]);
+    executor_set_grid_most(EXECUTOR_GRID_MOST);
+}
+
+static int take_launch(void *stream, const executor_launch *launch)
+{
+    (void)stream;
+    (void)launch;
+    return 0;
+}
+
+/* The largest shapes that the plugin takes: launches that a device takes. */
+static void test_largest(void **state)
+{
+    const int32_t most = (1 << 28) - 1;
+    struct cuk_product a = { .batch = 1, .end = 1, .directions = 2 };
+    struct cuk_rows rows = { .batch = most, .steps = 1, .width = 1 };
+
+    (void)state;
+    executor_set_hook(take_launch);
+    for (a.batch = 1; a.batch < most; a.batch = a.batch * 16 + 7)
+        for (a.columns = 1; a.columns < 4 * most; a.columns += most / 7)
+            assert_int_equal(cuk_product(&a, NULL), 0);
+    assert_int_equal(cuk_activate(&rows, NULL), 0);
+    assert_int_equal(cuk_softmax(&rows, NULL), 0);
+    rows.width = 300;
+    assert_int_equal(cuk_activate(&rows, NULL), 0);
+    executor_set_hook(NULL);
+}
+
 /* ---- Activations, gathering, softmax ------------------------------------ */
 
 static void check_activate(int width, int with_ids)
@@ -446,6 +497,8 @@ int main(void)
         cmocka_unit_test(test_pack_recurrent),
         cmocka_unit_test(test_pack_types),
         cmocka_unit_test(test_product),
+        cmocka_unit_test(test_product_many_tiles),
+        cmocka_unit_test(test_largest),
         cmocka_unit_test(test_activate),
         cmocka_unit_test(test_every_activation),
         cmocka_unit_test(test_softmax),

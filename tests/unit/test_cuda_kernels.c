@@ -172,6 +172,65 @@ static void test_step(void **state)
     CHECK_ALL(sizes, by_steps);
 }
 
+/* Grids of few blocks in y and z: more tiles than that, some of them beyond the
+   last. */
+static void test_many_tiles(void **state)
+{
+    static const layer_case many[] = {
+        { .batch = 600, .steps = 2, .hidden = 3, .lengths = LAYER_RAGGED },
+        { .batch = 30,
+          .steps = 2,
+          .hidden = 5,
+          .projection = 3,
+          .directions = 2,
+          .initial = 3,
+          .lengths = LAYER_RAGGED },
+    };
+
+    (void)state;
+    executor_set_grid_most(4);
+    CHECK_ALL(many, by_steps);
+    executor_set_grid_most(EXECUTOR_GRID_MOST);
+}
+
+static int take_launch(void *stream, const executor_launch *launch)
+{
+    (void)stream;
+    (void)launch;
+    return 0;
+}
+
+/* The largest shapes that the plugin takes: launches that a device takes. */
+static void test_largest(void **state)
+{
+    static const struct {
+        int32_t batch, hidden, output;
+    } cases[] = {
+        { 262144, 4, 2 },        { (1 << 27) - 1, 1, 1 },
+        { (1 << 27) - 1, 2, 1 }, { 1, (1 << 28) - 1, 1 },
+        { 1, 2, (1 << 28) - 1 },
+    };
+    const float there = 0;
+    const struct cuk_device one = { .multiprocessors = 1, .shared = 232448 };
+
+    (void)state;
+    executor_set_hook(take_launch);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct cuk_lstm a = { .batch = cases[i].batch,
+                              .hidden = cases[i].hidden,
+                              .output = cases[i].output,
+                              .directions = 2,
+                              .steps = 1,
+                              .end = 1 };
+
+        a.projection = a.hidden == a.output ? NULL : &there;
+        assert_int_equal(cuk_step(&a, NULL), 0);
+        if (a.hidden == a.output)
+            assert_int_equal(cuk_block(&one, &a, NULL), 0);
+    }
+    executor_set_hook(NULL);
+}
+
 static void test_counted_steps(void **state)
 {
     static const layer_case counted[] = {
@@ -383,10 +442,18 @@ static void test_persistent_fit(void **state)
     device.cooperative = 1;
 }
 
+static int set_up(void **state)
+{
+    (void)state;
+    return cuk_setup(&device);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_step),
+        cmocka_unit_test(test_many_tiles),
+        cmocka_unit_test(test_largest),
         cmocka_unit_test(test_counted_steps),
         cmocka_unit_test(test_block),
         cmocka_unit_test(test_block_fit),
@@ -395,5 +462,5 @@ int main(void)
         cmocka_unit_test(test_persistent_fit),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -8,6 +8,7 @@
 #define CELLGATE_CUDA_DEVICE_H
 
 #include "plugins/cuda/kernels/kernels.h"
+#include "plugins/cuda/kernels/shapes.h"
 
 #ifndef CUK_KERNEL
 
@@ -71,6 +72,9 @@ CUK_DEVICE uint32_t cuk_load_acquire(const uint32_t *at)
     return value;
 }
 
+/* The most blocks of a grid in y and in z: the CUDA C++ Programming Guide's
+   table of compute capabilities. In x there may be 2^31 - 1. */
+#define CUK_GRID_MOST 65535
 /* The compiler may not know what is in two registers. */
 #define CUK_KEEP(x, y) asm volatile("" : "+r"(x), "+r"(y))
 #define CUK_UNROLL _Pragma("unroll")
@@ -102,5 +106,30 @@ template <class P> static int cuk_allow_shared(void (*kernel)(P), int bytes)
 #endif /* CUK_KERNEL */
 
 #define CUK_FULL_MASK 0xffffffffu
+
+/*
+ * A grid of x by y blocks in 1 or 2 directions: what is too much for the axis y
+ * goes on in z, which has the directions lowest. There may be blocks beyond y.
+ * x fits, being tiles of fewer than 2^28 rows or units; so does z, for tiles of
+ * 2^30 columns at most.
+ */
+static inline dim3 cuk_grid(int64_t x, int64_t y, int directions)
+{
+    const int64_t parts = CUK_DIVIDE_UP(y, CUK_GRID_MOST);
+
+    return dim3((unsigned)x, (unsigned)CUK_DIVIDE_UP(y, parts),
+                (unsigned)(parts * directions));
+}
+
+/* The block's direction, and its place in y, in such a grid. */
+CUK_DEVICE int grid_direction(int directions)
+{
+    return (int)(blockIdx.z & (unsigned)(directions - 1));
+}
+
+CUK_DEVICE int grid_y(int directions)
+{
+    return (int)((blockIdx.z >> (directions - 1)) * gridDim.y + blockIdx.y);
+}
 
 #endif /* CELLGATE_CUDA_DEVICE_H */

@@ -186,7 +186,8 @@ product_kernel(CUK_PARAMETER(struct cuk_product) a)
     float *part = memory, *other = part + S::PART;
     int64_t *row_at = (int64_t *)(void *)(part + 2 * S::PART);
     const int down = threadIdx.x / S::ACROSS, across = threadIdx.x % S::ACROSS;
-    const int direction = blockIdx.z, first_column = blockIdx.y * S::N;
+    const int direction = grid_direction(a.directions);
+    const int first_column = grid_y(a.directions) * S::N;
     const int64_t first = (int64_t)blockIdx.x * S::M;
     const size_t matrix = (size_t)(direction * a.matrix_direction);
     float left[S::LEFT], right[S::RIGHT], z[S::MR][S::NR];
@@ -218,8 +219,8 @@ template <class S, int TYPE>
 static int launch_product(const struct cuk_product &a, CUstream_st *stream)
 {
     const int64_t rows = (int64_t)(a.end - a.first) * a.batch;
-    const dim3 grid((unsigned)CUK_DIVIDE_UP(rows, S::M),
-                    CUK_DIVIDE_UP(a.columns, S::N), a.directions);
+    const dim3 grid = cuk_grid(CUK_DIVIDE_UP(rows, S::M),
+                               CUK_DIVIDE_UP(a.columns, S::N), a.directions);
 
     return cuk_launch(product_kernel<S, TYPE>, grid, dim3(THREADS), S::SHARED,
                       false, stream, a);

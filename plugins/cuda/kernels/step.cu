@@ -158,14 +158,14 @@ CUK_KERNEL(THREADS)
 step_kernel(CUK_PARAMETER(cuk_lstm) a)
 {
     CUK_SHARED(memory);
-    const int direction = blockIdx.z;
-    const int first_row = blockIdx.y * S::TILE;
+    const int direction = grid_direction(a.directions);
+    const int first_row = grid_y(a.directions) * S::TILE;
     const int first_unit = blockIdx.x * S::UNITS;
     const int step = a.first + (a.counter ? *a.counter : 0);
     const float4 *sums = (const float4 *)memory;
     bool product;
 
-    if (step >= a.steps)
+    if (step >= a.steps || first_row >= a.batch)
         return;
     /* The tile's first row is its longest. */
     product = has_h(a, step) && step < a.lengths[a.order[first_row]];
@@ -203,7 +203,8 @@ project_kernel(CUK_PARAMETER(cuk_lstm) a)
     const int lane = threadIdx.x % PROJECT_COLUMNS;
     const int slice = threadIdx.x / PROJECT_COLUMNS;
     const int column = blockIdx.x * PROJECT_COLUMNS + lane;
-    const int first_row = blockIdx.y * PROJECT_ROWS, direction = blockIdx.z;
+    const int direction = grid_direction(a.directions);
+    const int first_row = grid_y(a.directions) * PROJECT_ROWS;
     const int step = a.first + (a.counter ? *a.counter : 0);
     const size_t matrix = (size_t)direction * a.hidden * a.output;
     float z[PROJECT_ROWS] = { 0.0f };
@@ -254,8 +255,8 @@ project_kernel(CUK_PARAMETER(cuk_lstm) a)
 template <class S, int TYPE>
 static int launch_step(const cuk_lstm &a, CUstream_st *stream)
 {
-    const dim3 grid(CUK_DIVIDE_UP(a.hidden, S::UNITS),
-                    CUK_DIVIDE_UP(a.batch, S::TILE), a.directions);
+    const dim3 grid = cuk_grid(CUK_DIVIDE_UP(a.hidden, S::UNITS),
+                               CUK_DIVIDE_UP(a.batch, S::TILE), a.directions);
 
     return cuk_launch(is_usual(a) ? step_kernel<S, TYPE, true>
                                   : step_kernel<S, TYPE, false>,
@@ -264,8 +265,9 @@ static int launch_step(const cuk_lstm &a, CUstream_st *stream)
 
 template <int TYPE> static int one_step(const cuk_lstm &a, CUstream_st *stream)
 {
-    const dim3 outputs(CUK_DIVIDE_UP(a.output, PROJECT_COLUMNS),
-                       CUK_DIVIDE_UP(a.batch, PROJECT_ROWS), a.directions);
+    const dim3 outputs =
+        cuk_grid(CUK_DIVIDE_UP(a.output, PROJECT_COLUMNS),
+                 CUK_DIVIDE_UP(a.batch, PROJECT_ROWS), a.directions);
     const size_t shared = THREADS * PROJECT_ROWS * sizeof(float);
     int code;
 
