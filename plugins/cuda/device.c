@@ -74,7 +74,7 @@ cellgate_status cud_cudnn_check(cellgate_device *device, cellgate_error *error,
     if (code == CUD_CUDNN_SUCCESS)
         return CELLGATE_OK;
     last_words(cudnn, words, sizeof words);
-    behind = cudaGetLastError();
+    behind = cud_behind();
     if (behind != cudaSuccess && cud_status_of(behind) == CELLGATE_DEVICE_LOST)
         return cud_device_fail(device, error, behind, function, doing);
     if (kind == CUD_CUDNN_NOT_SUPPORTED)
@@ -100,7 +100,7 @@ cellgate_status cud_blaslt_check(cellgate_device *device, cellgate_error *error,
 
     if (code == CUBLAS_STATUS_SUCCESS)
         return CELLGATE_OK;
-    behind = cudaGetLastError();
+    behind = cud_behind();
     if (behind != cudaSuccess && cud_status_of(behind) == CELLGATE_DEVICE_LOST)
         return cud_device_fail(device, error, behind, "cublasLtMatmul", doing);
     if (code == CUBLAS_STATUS_NOT_SUPPORTED)

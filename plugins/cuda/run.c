@@ -198,9 +198,12 @@ static cellgate_status compute(struct cellgate_plan *plan,
         status = cud_enqueue_downloads(plan, error);
     if (status == CELLGATE_OK)
         status = cud_mark(plan, CUD_DOWNLOADED, error);
-    /* Also after a failure: the host's memory is its own again. */
+    /* Also after a failure: the host's memory is its own again, and a device
+       that is lost says so here, whatever else failed because of it. */
     finished = cud_finish_run(plan, status == CELLGATE_OK ? error : &later);
-    if (status == CELLGATE_OK)
+    if (status != CELLGATE_OK && finished == CELLGATE_DEVICE_LOST)
+        *error = later;
+    if (status == CELLGATE_OK || finished == CELLGATE_DEVICE_LOST)
         status = finished;
     if (status != CELLGATE_OK)
         return status;

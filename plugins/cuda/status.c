@@ -33,6 +33,8 @@
     X(cudaErrorContextIsDestroyed, DEVICE_LOST)                                \
     X(cudaErrorContained, DEVICE_LOST)                                         \
     X(cudaErrorTensorMemoryLeak, DEVICE_LOST)                                  \
+    X(cudaErrorMpsClientTerminated, DEVICE_LOST)                               \
+    X(cudaErrorExternalDevice, DEVICE_LOST)                                    \
     X(cudaErrorUnknown, DEVICE_LOST)
 
 static const struct {
@@ -64,4 +66,12 @@ cellgate_status cud_fail(cellgate_error *error, cudaError_t code,
     error->vendor_code = code;
     (void)cudaGetLastError();
     return status;
+}
+
+cudaError_t cud_behind(void)
+{
+    const cudaError_t code = cudaStreamQuery(NULL);
+
+    (void)cudaGetLastError();
+    return code == cudaErrorNotReady ? cudaSuccess : code;
 }

@@ -21,4 +21,13 @@ cellgate_status cud_status_of(cudaError_t code);
 cellgate_status cud_fail(cellgate_error *error, cudaError_t code,
                          const char *function, const char *doing);
 
+/*
+ * What a library's failure may have left on the current device, which is asked
+ * for it: the library has a runtime of its own, and cudaGetLastError() knows
+ * the calls of one. An error that stays is the answer to every call. It waits
+ * for nothing, so what the device has not said yet is for
+ * cudaStreamSynchronize().
+ */
+cudaError_t cud_behind(void);
+
 #endif /* CELLGATE_CUDA_STATUS_H */

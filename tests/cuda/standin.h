@@ -6,6 +6,10 @@
  * message: wrong handles, sizes and orders, host memory taken for the device's,
  * memory that is used after it was freed, what is never freed.
  *
+ * The plugin has the runtime linked in, and so has each library: they do not
+ * see each other's last errors, and here cuDNN and cuBLASLt leave none. What
+ * they did to the device is seen by who asks it.
+ *
  * Work on a stream is put off until somebody waits for it, so that a missing
  * wait is seen; what the host may change or read too early is not there yet.
  *
@@ -32,6 +36,8 @@
     X(late, 0, "microseconds until a wait for a stream begins")                \
     X(fail_malloc, 0, "number of the cudaMalloc that finds no memory")         \
     X(sticky, 0, "number of the launch that breaks its device")                \
+    X(library_breaks, 0,                                                       \
+      "number of the libraries' call that breaks its device")                  \
     X(cudnn, 91900, "version of cuDNN")                                        \
     X(cudnn_create, 0, "what cudnnCreate answers")                             \
     X(cudnn_layouts, 0,                                                        \
@@ -88,6 +94,9 @@ cudaError_t standin_enqueue(cudaStream_t stream, void (*work)(void *arguments),
 void standin_fills_device(cudaStream_t stream);
 /* From now on everything on the device answers so. */
 void standin_break(int device, cudaError_t code);
+/* A call that works on a device: whether the device is broken, perhaps by it.
+ */
+bool standin_library_call(int device);
 /* Counts what is to be destroyed; `kind` is for people. By 1 or -1. */
 void standin_count(const char *kind, int by);
 
@@ -95,8 +104,9 @@ void standin_count(const char *kind, int by);
 
 /* Everything as at first: devices are whole, counters zero. */
 void standin_reset(void);
-/* Calls of cudaMalloc, and launches, since. */
+/* Calls of cudaMalloc, launches, and calls of libraries, since. */
 long standin_mallocs(void);
 long standin_launches(void);
+long standin_library_calls(void);
 
 #endif

@@ -82,6 +82,17 @@ static cublasStatus_t unmake(const void *handle, enum kind kind,
     return CUBLAS_STATUS_SUCCESS;
 }
 
+/* A call that works on a device, which is broken. */
+static bool fails(int device)
+{
+    bool broken;
+
+    standin_lock();
+    broken = standin_library_call(device);
+    standin_unlock();
+    return broken;
+}
+
 size_t cublasLtGetVersion(void)
 {
     return (size_t)standin_settings.blaslt;
@@ -89,6 +100,8 @@ size_t cublasLtGetVersion(void)
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *to)
 {
+    if (fails(standin_device()))
+        return CUBLAS_STATUS_NOT_INITIALIZED;
     *to = (cublasLtHandle_t)(void *)make(HANDLE, "cuBLASLt handles");
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -221,7 +234,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     struct chosen chosen = read_shapes(a, b, d);
     const struct thing *limits = check(preference, PREFERENCE);
 
-    (void)check(handle, HANDLE);
+    if (fails(check(handle, HANDLE)->device))
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     (void)check(how, HOW);
     (void)check(c, LAYOUT);
     if (wanted < 1)
@@ -307,7 +321,10 @@ cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t how_of,
     work.pitches[0] = find(a_of, LAYOUT)->pitch;
     work.pitches[1] = find(b_of, LAYOUT)->pitch;
     work.pitches[2] = find(d_of, LAYOUT)->pitch;
-    code = standin_enqueue(stream, multiply, &work, sizeof work, true, NULL);
+    code =
+        standin_library_call(device)
+            ? cudaErrorUnknown
+            : standin_enqueue(stream, multiply, &work, sizeof work, true, NULL);
     standin_unlock();
     return code == cudaSuccess ? CUBLAS_STATUS_SUCCESS
                                : CUBLAS_STATUS_EXECUTION_FAILED;

@@ -23,6 +23,17 @@ static int refuse(int code, const char *words)
     return code;
 }
 
+/* A call that works on a device, which is broken. */
+static bool fails(int device)
+{
+    bool broken;
+
+    standin_lock();
+    broken = standin_library_call(device);
+    standin_unlock();
+    return broken;
+}
+
 /* Those that live. What is destroyed stays in memory for a while, so that its
    address is nothing else's, and who uses it is found. */
 #define KEPT 1024
@@ -101,6 +112,8 @@ int cudnnCreate(cud_cudnn_handle *to)
 
     if (standin_settings.cudnn_create)
         return (int)standin_settings.cudnn_create;
+    if (fails(standin_device()))
+        return refuse(CUD_CUDNN_NOT_INITIALIZED, "cudaGetDevice");
     handle = make(STANDIN_HANDLE, sizeof *handle, "cuDNN handles");
     handle->device = standin_device();
     *to = (cud_cudnn_handle)(void *)handle;
@@ -279,6 +292,8 @@ int cudnnBuildRNNDynamic(cud_cudnn_handle of, cud_cudnn_rnn desc, int batch)
     handle = check_current(of, "cudnnBuildRNNDynamic");
     rnn = rnn_of(desc, "cudnnBuildRNNDynamic");
     standin_unlock();
+    if (fails(handle->device))
+        return refuse(CUD_CUDNN_EXECUTION_FAILED, "cuModuleLoadData");
     if (rnn->algorithm != CUD_RNN_ALGO_PERSIST_DYNAMIC || batch < 1)
         return refuse(BAD_PARAM, "not a dynamic algorithm, or no batch");
     rnn->built = batch;
@@ -477,11 +492,12 @@ size_t standin_work_size(const struct standin_rnn *rnn,
 int cudnnGetRNNTempSpaceSizes(cud_cudnn_handle of, cud_cudnn_rnn desc, int mode,
                               cud_cudnn_data x, size_t *work, size_t *reserve)
 {
+    const struct standin_handle *handle;
     const struct standin_rnn *rnn;
     const struct standin_data *data;
 
     standin_lock();
-    (void)check_current(of, "cudnnGetRNNTempSpaceSizes");
+    handle = check_current(of, "cudnnGetRNNTempSpaceSizes");
     rnn = rnn_of(desc, "cudnnGetRNNTempSpaceSizes");
     data = standin_thing(x, STANDIN_DATA, "cudnnGetRNNTempSpaceSizes");
     standin_unlock();
@@ -495,6 +511,8 @@ int cudnnGetRNNTempSpaceSizes(cud_cudnn_handle of, cud_cudnn_rnn desc, int mode,
     if (rnn->algorithm == CUD_RNN_ALGO_PERSIST_STATIC &&
         standin_settings.cudnn_sizes)
         return refuse((int)standin_settings.cudnn_sizes, "a wrong size");
+    if (fails(handle->device))
+        return refuse(CUD_CUDNN_EXECUTION_FAILED, "cudaFuncGetAttributes");
     *work = standin_work_size(rnn, data);
     *reserve = 0;
     return CUD_CUDNN_SUCCESS;

@@ -362,6 +362,8 @@ int cudnnRNNForward(cud_cudnn_handle of, cud_cudnn_rnn desc, int mode,
     check_state(rnn, x_of->batch, h_desc, rnn->output, hx, hy, device, "h");
     check_state(rnn, x_of->batch, c_desc, rnn->hidden, cx, cy, device, "c");
     code = answer(rnn, x_of);
+    if (code == CUD_CUDNN_SUCCESS && standin_library_call(device))
+        code = CUD_CUDNN_EXECUTION_FAILED;
     if (code == CUD_CUDNN_SUCCESS) {
         f = (struct forward){
             *rnn, *x_of,   *y_of, lengths, x,  hx,

@@ -14,6 +14,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static cudaError_t broken[STANDIN_DEVICES];
 static _Thread_local int current;
 static _Thread_local cudaError_t last;
+static long library_calls;
 
 void standin_fault(const char *format, ...)
 {
@@ -89,20 +90,35 @@ void standin_break(int device, cudaError_t code)
     broken[device] = code;
 }
 
-cudaError_t standin_usable(int device)
+cudaError_t standin_state(int device)
 {
-    return standin_error(broken[device]);
+    return broken[device];
 }
 
-/* An error that stays is not forgotten. */
+cudaError_t standin_usable(int device)
+{
+    return standin_error(standin_state(device));
+}
+
+/* What calls of this runtime answered: it asks no device. */
 cudaError_t cudaGetLastError(void)
 {
     const cudaError_t code = last;
 
-    standin_lock();
-    last = current < STANDIN_DEVICES ? broken[current] : cudaSuccess;
-    standin_unlock();
+    last = cudaSuccess;
     return code;
+}
+
+bool standin_library_call(int device)
+{
+    if (++library_calls == standin_settings.library_breaks)
+        standin_break(device, cudaErrorIllegalAddress);
+    return broken[device] != cudaSuccess;
+}
+
+long standin_library_calls(void)
+{
+    return library_calls;
 }
 
 const char *cudaGetErrorName(cudaError_t code)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tests/cuda/executor.h"
-#include "tests/cuda/standin.h"
+#include "tests/cuda/standin_private.h"
 
 static void run(void *arguments)
 {
@@ -19,7 +19,8 @@ static int submit(void *stream, const executor_launch *launch)
     standin_lock();
     if (standin_stream_device(stream) != standin_device())
         standin_fault("a kernel is launched on a stream of another device");
-    code = standin_enqueue(stream, run, launch, sizeof *launch, true, NULL);
+    code = standin_error(
+        standin_enqueue(stream, run, launch, sizeof *launch, true, NULL));
     if (code == cudaSuccess && launch->cooperative)
         standin_fills_device(stream);
     standin_unlock();

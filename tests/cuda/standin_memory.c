@@ -374,7 +374,8 @@ cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width,
     standin_lock();
     standin_check_device(to, (rows - 1) * pitch + width,
                          standin_stream_device(stream), "zeros");
-    code = standin_enqueue(stream, do_fill, &fill, sizeof fill, false, NULL);
+    code = standin_error(
+        standin_enqueue(stream, do_fill, &fill, sizeof fill, false, NULL));
     standin_unlock();
     return code;
 }
@@ -387,7 +388,8 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t size,
 
     standin_lock();
     standin_check_device(to, size, standin_stream_device(stream), "zeros");
-    code = standin_enqueue(stream, do_fill, &fill, sizeof fill, false, NULL);
+    code = standin_error(
+        standin_enqueue(stream, do_fill, &fill, sizeof fill, false, NULL));
     standin_unlock();
     return code;
 }

@@ -7,7 +7,9 @@
 
 #define STANDIN_DEVICES 8
 
-/* The current device, if it is whole; else its error, which stays. */
+/* Success where the device is whole; else its error, which stays. */
+cudaError_t standin_state(int device);
+/* The same, which the plugin's runtime remembers. */
 cudaError_t standin_usable(int device);
 /* Remembers and returns an error. */
 cudaError_t standin_error(cudaError_t code);

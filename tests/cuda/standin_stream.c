@@ -108,7 +108,7 @@ cudaError_t standin_enqueue(cudaStream_t handle, void (*run)(void *),
                             void *owned)
 {
     struct stream *stream = stream_of(handle);
-    const cudaError_t code = standin_usable(stream->device);
+    const cudaError_t code = standin_state(stream->device);
 
     if (code != cudaSuccess) {
         free(owned);
@@ -261,6 +261,21 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle)
     return code;
 }
 
+/* It waits for nothing, and so sees what the device has said already. */
+cudaError_t cudaStreamQuery(cudaStream_t handle)
+{
+    struct stream *stream;
+    cudaError_t code;
+
+    standin_lock();
+    stream = stream_of(handle);
+    code = standin_usable(stream->device);
+    if (code == cudaSuccess && stream->queue.first)
+        code = cudaErrorNotReady;
+    standin_unlock();
+    return code;
+}
+
 /* ---- Events ------------------------------------------------------------ */
 
 static struct event *event_of(cudaEvent_t handle)
@@ -345,8 +360,8 @@ cudaError_t cudaEventRecord(cudaEvent_t handle, cudaStream_t stream)
     event->stream = stream_of(stream);
     event->filled = event->stream->filled;
     record = (struct record){ event, event->stream, ++event->recorded };
-    code = standin_enqueue(stream, finish_event, &record, sizeof record, false,
-                           NULL);
+    code = standin_error(standin_enqueue(stream, finish_event, &record,
+                                         sizeof record, false, NULL));
     standin_unlock();
     return code;
 }
@@ -378,8 +393,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t of,
     if (stream->filled < event->filled)
         stream->filled = event->filled;
     record = (struct record){ event, event->stream, event->recorded };
-    code = standin_enqueue(handle, wait_event, &record, sizeof record, false,
-                           NULL);
+    code = standin_error(standin_enqueue(handle, wait_event, &record,
+                                         sizeof record, false, NULL));
     standin_unlock();
     return code;
 }
