@@ -276,33 +276,65 @@ static cellgate_status enqueue_nothing(struct cellgate_plan *plan,
     return status;
 }
 
+static bool by_blas(const struct cellgate_plan *plan, uint32_t index,
+                    const struct cud_rows *x)
+{
+    return plan->variant->blas && plan->stages[index].own.in_time && !x->ids;
+}
+
+/* Some steps of a layer. */
+static struct cuk_lstm steps_of(const struct cellgate_plan *plan,
+                                uint32_t index, const struct cud_rows *x,
+                                const struct cud_rows *y, float *last,
+                                int64_t first, int64_t end)
+{
+    const struct cud_stage_plan *of = &plan->stages[index];
+    struct cuk_lstm a = arguments(plan, index, y, last);
+
+    if (by_blas(plan, index, x))
+        a.products_at = cud_strides_of(plan, 4 * (int64_t)a.hidden);
+    a.first = (int32_t)first;
+    a.end = (int32_t)end;
+    a.initial = (of->given_h ? 1 : 0) | (of->given_c ? 2 : 0);
+    a.products_direction = a.batch * 4 * (int64_t)a.hidden * (end - first);
+    return a;
+}
+
+cellgate_status cud_own_graph(struct cellgate_plan *plan, uint32_t index,
+                              const struct cud_rows *x,
+                              const struct cud_rows *y, float *last,
+                              cellgate_error *error)
+{
+    struct cud_own *own = &plan->stages[index].own;
+    const struct cuk_lstm a =
+        steps_of(plan, index, x, y, last, 0, plan->run->steps);
+
+    return own->in_time ? cud_graph_make(plan, &own->graph, &a, error)
+                        : CELLGATE_OK;
+}
+
 cellgate_status cud_enqueue_own(struct cellgate_plan *plan, uint32_t index,
                                 const struct cud_rows *x,
                                 const struct cud_rows *y, float *last,
                                 cellgate_error *error)
 {
-    const struct cud_stage_plan *of = &plan->stages[index];
+    const struct cud_own *own = &plan->stages[index].own;
     const int64_t steps = plan->run->steps;
-    const int given = (of->given_h ? 1 : 0) | (of->given_c ? 2 : 0);
-    const bool blas = plan->variant->blas && of->own.in_time && !x->ids;
-    struct cuk_lstm a = arguments(plan, index, y, last);
     cellgate_status status = CELLGATE_OK;
     int64_t first, end;
 
     if (steps == 0)
         return enqueue_nothing(plan, index, last, error);
-    if (blas)
-        a.products_at = cud_strides_of(plan, 4 * (int64_t)a.hidden);
     for (first = 0; status == CELLGATE_OK && first < steps; first = end) {
-        end = first + (of->own.in_time ? steps : of->own.chunk);
+        struct cuk_lstm a;
+
+        end = first + (own->in_time ? steps : own->chunk);
         if (end > steps)
             end = steps;
-        status = blas ? multiply_by_blas(plan, index, x, error)
-                      : enqueue_products(plan, index, x, first, end, error);
-        a.first = (int32_t)first;
-        a.end = (int32_t)end;
-        a.initial = given;
-        a.products_direction = a.batch * 4 * (int64_t)a.hidden * (end - first);
+        a = steps_of(plan, index, x, y, last, first, end);
+        status = by_blas(plan, index, x)
+                     ? multiply_by_blas(plan, index, x, error)
+                     : enqueue_products(plan, index, x, first, end, error);
         if (status == CELLGATE_OK)
             status = launch(plan, index, &a, error);
     }

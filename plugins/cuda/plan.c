@@ -180,7 +180,9 @@ static cellgate_status fill(struct cellgate_plan *plan, cellgate_error *error)
         status = create_handle(plan, error);
     if (status == CELLGATE_OK)
         status = plan_memory(plan, error);
-    if (status == CELLGATE_OK) /* zeros were enqueued */
+    if (status == CELLGATE_OK)
+        status = cud_plan_graphs(plan, error);
+    if (status == CELLGATE_OK) /* zeros and graphs were enqueued */
         status = cud_device_check(plan->device, error,
                                   cudaStreamSynchronize(plan->stream),
                                   "cudaStreamSynchronize", "creating a plan");

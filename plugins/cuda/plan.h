@@ -29,8 +29,8 @@ struct cud_fused {
 
 /* Steps of a layer as a graph; see graph.c. */
 struct cud_graph {
-    cudaGraphExec_t made;
-    struct cuk_lstm of;   /* what it was made for */
+    cudaGraphExec_t made; /* NULL: steps are launched one by one */
+    struct cuk_lstm of;   /* what it is for */
     struct cuk_lstm last; /* the run before; */
     bool seen;            /* there was one */
     struct cud_buffer counter;
@@ -174,9 +174,21 @@ cellgate_status cud_graph_create(struct cellgate_plan *plan,
                                  struct cud_graph *graph,
                                  cellgate_error *error);
 void cud_graph_destroy(struct cellgate_plan *plan, struct cud_graph *graph);
-/* Enqueues all steps of a layer whose input products lie in time. */
+/* For a layer whose input products lie in time, whose runs will most often be
+   like this. */
+cellgate_status cud_graph_make(struct cellgate_plan *plan,
+                               struct cud_graph *graph,
+                               const struct cuk_lstm *a, cellgate_error *error);
+/* Enqueues all steps of such a layer. */
 cellgate_status cud_graph_run(struct cellgate_plan *plan,
                               struct cud_graph *graph, const struct cuk_lstm *a,
+                              cellgate_error *error);
+
+/* The graph of a stage, for runs of the shape that the plan has as that of its
+   run going on. */
+cellgate_status cud_own_graph(struct cellgate_plan *plan, uint32_t stage,
+                              const struct cud_rows *x,
+                              const struct cud_rows *y, float *last,
                               cellgate_error *error);
 
 /* Enqueue one stage: from x to y; an LSTM's last output to `last` if not NULL,
@@ -231,6 +243,10 @@ cellgate_status cud_copy(struct cellgate_plan *plan,
 /* Enqueues zeros: `rows` pieces of `width` floats. */
 cellgate_status cud_zero(struct cellgate_plan *plan, void *to, int64_t pitch,
                          int64_t width, int64_t rows, cellgate_error *error);
+
+/* The graphs of all stages, for runs of the plan's whole shape. */
+cellgate_status cud_plan_graphs(struct cellgate_plan *plan,
+                                cellgate_error *error);
 
 /* ---- What turns out not to run ----------------------------------------- */
 

@@ -31,26 +31,44 @@ static struct cud_rows result_of(const struct cellgate_plan *plan,
     return result;
 }
 
-/* An LSTM's result: its sequence and its last output, as far as it has them. */
+/* An LSTM's result: its sequence, and its last output, as far as it has them.
+ */
+static struct cud_rows sequence_of(const struct cellgate_plan *plan,
+                                   uint32_t index,
+                                   const struct cud_rows *result)
+{
+    const struct cud_stage *stage = &plan->weights->stages[index];
+    struct cud_rows y = *result;
+
+    if (!stage->sequence) {
+        y.memory =
+            stage->kind == CUD_STAGE_FUSED ? plan->unwanted.memory : NULL;
+        y.strides = cud_strides_of(plan, stage->width);
+    }
+    return y;
+}
+
+static float *last_of(const struct cellgate_plan *plan, uint32_t index,
+                      const struct cud_rows *result)
+{
+    const struct cud_stage *stage = &plan->weights->stages[index];
+
+    if (!(stage->lstms[stage->layers - 1].outputs & CELLGATE_LSTM_LAST))
+        return NULL;
+    return stage->sequence ? plan->last.memory : result->memory;
+}
+
 static cellgate_status enqueue_lstm(struct cellgate_plan *plan, uint32_t index,
                                     const struct cud_rows *x,
                                     const struct cud_rows *result,
                                     cellgate_error *error)
 {
-    const struct cud_stage *stage = &plan->weights->stages[index];
-    const struct cud_lstm *top = &stage->lstms[stage->layers - 1];
-    const bool fused = stage->kind == CUD_STAGE_FUSED;
-    struct cud_rows y = *result;
-    float *last = NULL;
+    const struct cud_rows y = sequence_of(plan, index, result);
+    float *last = last_of(plan, index, result);
 
-    if (top->outputs & CELLGATE_LSTM_LAST)
-        last = stage->sequence ? plan->last.memory : result->memory;
-    if (!stage->sequence) {
-        y.memory = fused ? plan->unwanted.memory : NULL;
-        y.strides = cud_strides_of(plan, stage->width);
-    }
-    return fused ? cud_enqueue_fused(plan, index, x, &y, last, error)
-                 : cud_enqueue_own(plan, index, x, &y, last, error);
+    return plan->weights->stages[index].kind == CUD_STAGE_FUSED
+               ? cud_enqueue_fused(plan, index, x, &y, last, error)
+               : cud_enqueue_own(plan, index, x, &y, last, error);
 }
 
 static cellgate_status enqueue_stage(struct cellgate_plan *plan, uint32_t index,
@@ -68,21 +86,29 @@ static cellgate_status enqueue_stage(struct cellgate_plan *plan, uint32_t index,
     }
 }
 
-static cellgate_status enqueue_stages(struct cellgate_plan *plan,
-                                      cellgate_error *error)
+static struct cud_rows input_of(const struct cellgate_plan *plan)
 {
     const cellgate_weights *weights = plan->weights;
     struct cud_rows x = {
         .memory = plan->x.memory,
         .strides = cud_strides_of(plan, weights->input_width),
     };
-    cellgate_status status = CELLGATE_OK;
-    uint32_t i;
 
     if (weights->table_width) {
         x.ids = plan->x.memory;
         x.memory = weights->table.memory;
     }
+    return x;
+}
+
+static cellgate_status enqueue_stages(struct cellgate_plan *plan,
+                                      cellgate_error *error)
+{
+    const cellgate_weights *weights = plan->weights;
+    struct cud_rows x = input_of(plan);
+    cellgate_status status = CELLGATE_OK;
+    uint32_t i;
+
     for (i = 0; status == CELLGATE_OK && i < weights->stage_count; i++) {
         const struct cud_rows y = result_of(plan, i);
 
@@ -251,6 +277,39 @@ cellgate_status cud_breakdown(cellgate_plan *plan, cellgate_breakdown *out,
                              "the plan has not run yet");
     cellgate_struct_copy(out, &plan->breakdown);
     return CELLGATE_OK;
+}
+
+/* ---- Graphs ------------------------------------------------------------ */
+
+cellgate_status cud_plan_graphs(struct cellgate_plan *plan,
+                                cellgate_error *error)
+{
+    const cellgate_weights *weights = plan->weights;
+    const cellgate_segment_run run = { .batch = plan->batch,
+                                       .steps = plan->steps };
+    cellgate_status status = CELLGATE_OK;
+    struct cud_rows x;
+    uint32_t i;
+
+    if (plan->variant->way != CUD_STEP || plan->batch == 0)
+        return CELLGATE_OK;
+    plan->run = &run;
+    plan->rows = plan->batch;
+    plan->span = plan->steps;
+    x = input_of(plan);
+    for (i = 0; status == CELLGATE_OK && i < weights->stage_count; i++) {
+        const struct cud_rows result = result_of(plan, i);
+
+        if (weights->stages[i].kind == CUD_STAGE_LSTM) {
+            const struct cud_rows y = sequence_of(plan, i, &result);
+
+            status = cud_own_graph(plan, i, &x, &y, last_of(plan, i, &result),
+                                   error);
+        }
+        x = result;
+    }
+    plan->run = NULL;
+    return status;
 }
 
 /* ---- Warming up -------------------------------------------------------- */

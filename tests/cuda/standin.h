@@ -38,6 +38,9 @@
     X(sticky, 0, "number of the launch that breaks its device")                \
     X(library_breaks, 0,                                                       \
       "number of the libraries' call that breaks its device")                  \
+    X(capture_code, 0, "what a launch that is captured answers")               \
+    X(instantiate_code, 0, "what cudaGraphInstantiate answers")                \
+    X(update_code, 0, "what cudaGraphExecUpdate answers")                      \
     X(cudnn, 91900, "version of cuDNN")                                        \
     X(cudnn_create, 0, "what cudnnCreate answers")                             \
     X(cudnn_layouts, 0,                                                        \
@@ -104,9 +107,12 @@ void standin_count(const char *kind, int by);
 
 /* Everything as at first: devices are whole, counters zero. */
 void standin_reset(void);
-/* Calls of cudaMalloc, launches, and calls of libraries, since. */
+/* Calls of cudaMalloc, launches, graphs that were made ready and that were
+   launched, and calls of libraries, since. */
 long standin_mallocs(void);
 long standin_launches(void);
+long standin_instantiations(void);
+long standin_graph_launches(void);
 long standin_library_calls(void);
 
 #endif

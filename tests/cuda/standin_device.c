@@ -14,7 +14,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static cudaError_t broken[STANDIN_DEVICES];
 static _Thread_local int current;
 static _Thread_local cudaError_t last;
-static long library_calls;
+static long library_calls, era;
 
 void standin_fault(const char *format, ...)
 {
@@ -251,7 +251,13 @@ void standin_reset(void)
     memset(broken, 0, sizeof broken);
     standin_forget_fillers();
     last = cudaSuccess;
+    era++;
     read_settings();
+}
+
+long standin_era(void)
+{
+    return era;
 }
 
 void standin_check_leaks(void)

@@ -12,15 +12,50 @@ static void run(void *arguments)
         standin_fault("a kernel: %s", executor_why());
 }
 
+/* Kernels that a device has: it loads one when it is first launched. */
+static struct {
+    void (*kernel)(void);
+    int device;
+} loaded[512];
+static size_t loaded_count;
+static long era;
+
+static bool is_loaded(void (*kernel)(void), int device)
+{
+    size_t i;
+
+    if (era != standin_era())
+        loaded_count = 0;
+    era = standin_era();
+    for (i = 0; i < loaded_count; i++)
+        if (loaded[i].kernel == kernel && loaded[i].device == device)
+            return true;
+    return false;
+}
+
+static void load(void (*kernel)(void), int device)
+{
+    if (loaded_count == sizeof loaded / sizeof loaded[0])
+        standin_fault("too many kernels");
+    loaded[loaded_count].kernel = kernel;
+    loaded[loaded_count++].device = device;
+}
+
 static int submit(void *stream, const executor_launch *launch)
 {
     cudaError_t code;
+    bool has;
 
     standin_lock();
     if (standin_stream_device(stream) != standin_device())
         standin_fault("a kernel is launched on a stream of another device");
-    code = standin_error(
-        standin_enqueue(stream, run, launch, sizeof *launch, true, NULL));
+    has = is_loaded(launch->kernel, standin_device());
+    code = standin_launchable(stream, has);
+    if (code == cudaSuccess && !has)
+        load(launch->kernel, standin_device());
+    if (code == cudaSuccess)
+        code = standin_error(
+            standin_enqueue(stream, run, launch, sizeof *launch, true, NULL));
     if (code == cudaSuccess && launch->cooperative)
         standin_fills_device(stream);
     standin_unlock();

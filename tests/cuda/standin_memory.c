@@ -157,7 +157,9 @@ cudaError_t cudaMalloc(void **memory, size_t size)
     cudaError_t code;
 
     standin_lock();
-    code = standin_usable(device);
+    code = standin_not_captured();
+    if (code == cudaSuccess)
+        code = standin_usable(device);
     mallocs++;
     if (code == cudaSuccess &&
         (mallocs == standin_settings.fail_malloc ||
@@ -177,7 +179,9 @@ cudaError_t cudaFree(void *memory)
     cudaError_t code;
 
     standin_lock();
-    code = standin_usable(standin_device());
+    code = standin_not_captured();
+    if (code == cudaSuccess)
+        code = standin_usable(standin_device());
     if (memory && code == cudaSuccess) {
         const struct block *block = block_of(memory);
 
@@ -199,7 +203,9 @@ cudaError_t cudaHostAlloc(void **memory, size_t size, unsigned flags)
     if (flags != cudaHostAllocDefault)
         standin_fault("cudaHostAlloc with flags %u", flags);
     standin_lock();
-    code = standin_usable(standin_device());
+    code = standin_not_captured();
+    if (code == cudaSuccess)
+        code = standin_usable(standin_device());
     if (code == cudaSuccess) {
         *memory = add_block(size, -1)->at;
         standin_count("blocks of pinned memory", 1);
@@ -322,7 +328,9 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t size,
     cudaError_t code;
 
     standin_lock();
-    code = enqueue_copy(copy, kind, NULL, true);
+    code = standin_not_captured();
+    if (code == cudaSuccess)
+        code = enqueue_copy(copy, kind, NULL, true);
     standin_unlock();
     return code;
 }

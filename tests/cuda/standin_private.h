@@ -17,6 +17,16 @@ cudaError_t standin_error(cudaError_t code);
 /* What was under way on devices that broke is not any more. */
 void standin_forget_fillers(void);
 
+/* A call that may not be made while the thread captures a stream, which it
+   breaks off then; success where it does not. */
+cudaError_t standin_not_captured(void);
+/* What a launch of a kernel on the stream answers before it is one; `loaded`:
+   it has run on the device before. */
+cudaError_t standin_launchable(cudaStream_t stream, bool loaded);
+
+/* Changes with every standin_reset(). */
+long standin_era(void);
+
 /* Does what the device's streams still have to do. */
 void standin_flush(int device);
 /* The same for one stream; what its device says then. */

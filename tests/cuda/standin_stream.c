@@ -26,6 +26,7 @@ struct stream {
     struct queue *capture; /* what a graph is made of */
     long filled; /* of the kernels that fill its device, the last one that ends
                     before what is enqueued now */
+    cudaError_t broken_off;
     struct stream *next;
 };
 
@@ -46,7 +47,8 @@ static struct event *events;
 static void *destroyed[KEPT];
 static size_t destroyed_count;
 static struct stream null_streams[STANDIN_DEVICES];
-static long launches;
+static _Thread_local struct stream *captured; /* by the thread */
+static long launches, instantiations, graph_launches;
 
 /* Kernels that fill a device, enqueued and ended. */
 static long fillers[STANDIN_DEVICES], filled[STANDIN_DEVICES];
@@ -110,9 +112,9 @@ cudaError_t standin_enqueue(cudaStream_t handle, void (*run)(void *),
     struct stream *stream = stream_of(handle);
     const cudaError_t code = standin_state(stream->device);
 
-    if (code != cudaSuccess) {
+    if (code != cudaSuccess || stream->broken_off) {
         free(owned);
-        return code;
+        return code ? code : cudaErrorStreamCaptureInvalidated;
     }
     if (owned && stream->capture)
         standin_fault("what is captured has memory of the host");
@@ -184,7 +186,7 @@ cudaError_t standin_flush_stream(cudaStream_t handle)
     struct stream *stream = stream_of(handle);
 
     if (stream->capture)
-        standin_fault("a stream that is captured is waited for");
+        return standin_not_captured();
     return flush(stream);
 }
 
@@ -201,6 +203,16 @@ void standin_flush(int device)
 long standin_launches(void)
 {
     return launches;
+}
+
+long standin_instantiations(void)
+{
+    return instantiations;
+}
+
+long standin_graph_launches(void)
+{
+    return graph_launches;
 }
 
 /* ---- Streams ----------------------------------------------------------- */
@@ -269,7 +281,8 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
 
     standin_lock();
     stream = stream_of(handle);
-    code = standin_usable(stream->device);
+    code = stream->capture ? standin_not_captured()
+                           : standin_usable(stream->device);
     if (code == cudaSuccess && stream->queue.first)
         code = cudaErrorNotReady;
     standin_unlock();
@@ -420,18 +433,58 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from,
 /* Both a graph and what can be launched of it. */
 struct graph {
     struct queue queue;
+    bool uploaded;
 };
 
-static void free_graph(struct graph *graph)
+cudaError_t standin_not_captured(void)
+{
+    if (!captured)
+        return cudaSuccess;
+    captured->broken_off = cudaErrorStreamCaptureUnsupported;
+    return standin_error(cudaErrorStreamCaptureUnsupported);
+}
+
+/* A kernel that is loaded by its first launch is not by one that is captured.
+ */
+cudaError_t standin_launchable(cudaStream_t handle, bool loaded)
+{
+    struct stream *stream = stream_of(handle);
+
+    if (!stream->capture || stream->broken_off)
+        return cudaSuccess;
+    stream->broken_off = standin_settings.capture_code
+                             ? (cudaError_t)standin_settings.capture_code
+                         : loaded ? cudaSuccess
+                                  : cudaErrorStreamCaptureUnsupported;
+    return standin_error(stream->broken_off);
+}
+
+static void empty(struct queue *queue)
 {
     struct work *work;
 
-    while ((work = graph->queue.first) != NULL) {
-        graph->queue.first = work->next;
+    while ((work = queue->first) != NULL) {
+        queue->first = work->next;
         free(work->arguments);
         free(work);
     }
+    queue->end = NULL;
+}
+
+static void free_graph(struct graph *graph)
+{
+    empty(&graph->queue);
     free(graph);
+}
+
+static size_t count_work(const struct queue *queue)
+{
+    const struct work *work;
+    size_t count = 0;
+
+    for (work = queue->first; work; work = work->next)
+        count++;
+    return count;
 }
 
 static void copy_work(struct queue *to, const struct queue *from)
@@ -451,13 +504,16 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle,
 
     standin_lock();
     stream = stream_of(handle);
-    if (mode != cudaStreamCaptureModeThreadLocal || !handle || stream->capture)
+    if (mode != cudaStreamCaptureModeThreadLocal || !handle ||
+        stream->capture || captured)
         standin_fault("a stream cannot be captured so");
     code = standin_usable(stream->device);
     if (code == cudaSuccess) {
         stream->capture = calloc(1, sizeof *stream->capture);
         if (!stream->capture)
             standin_fault("no memory");
+        stream->broken_off = cudaSuccess;
+        captured = stream;
     }
     standin_unlock();
     return code;
@@ -466,19 +522,29 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle,
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *to)
 {
     struct graph *graph = calloc(1, sizeof *graph);
+    cudaError_t code = cudaSuccess;
     struct stream *stream;
 
     standin_lock();
     stream = stream_of(handle);
-    if (!stream->capture || !graph)
-        standin_fault("a stream that is not captured");
-    copy_work(&graph->queue, stream->capture);
-    free_graph((struct graph *)(void *)stream->capture);
+    if (!stream->capture || captured != stream || !graph)
+        standin_fault("a stream that the thread does not capture");
+    if (stream->broken_off) {
+        code = standin_error(cudaErrorStreamCaptureInvalidated);
+        free(graph);
+        graph = NULL;
+    } else {
+        copy_work(&graph->queue, stream->capture);
+        standin_count("graphs", 1);
+    }
+    empty(stream->capture);
+    free(stream->capture);
     stream->capture = NULL;
-    standin_count("graphs", 1);
+    stream->broken_off = cudaSuccess;
+    captured = NULL;
     standin_unlock();
     *to = (cudaGraph_t)(void *)graph;
-    return cudaSuccess;
+    return code;
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *to, cudaGraph_t from,
@@ -488,12 +554,49 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *to, cudaGraph_t from,
 
     if (flags || !graph)
         standin_fault("a graph with flags %llu", flags);
+    if (standin_settings.instantiate_code) {
+        free(graph);
+        return standin_error((cudaError_t)standin_settings.instantiate_code);
+    }
     standin_lock();
     copy_work(&graph->queue, &((struct graph *)(void *)from)->queue);
     standin_count("graphs that can be launched", 1);
+    instantiations++;
     standin_unlock();
     *to = (cudaGraphExec_t)(void *)graph;
     return cudaSuccess;
+}
+
+/* Parameters change; what there is to do does not. */
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t to, cudaGraph_t from,
+                                cudaGraphExecUpdateResultInfo *info)
+{
+    struct graph *graph = (struct graph *)(void *)to;
+    const struct queue *queue = &((struct graph *)(void *)from)->queue;
+
+    memset(info, 0, sizeof *info);
+    if (standin_settings.update_code)
+        return standin_error((cudaError_t)standin_settings.update_code);
+    if (count_work(&graph->queue) != count_work(queue)) {
+        info->result = cudaGraphExecUpdateErrorTopologyChanged;
+        return standin_error(cudaErrorGraphExecUpdateFailure);
+    }
+    standin_lock();
+    empty(&graph->queue);
+    copy_work(&graph->queue, queue);
+    standin_unlock();
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t graph, cudaStream_t handle)
+{
+    cudaError_t code;
+
+    standin_lock();
+    code = standin_usable(stream_of(handle)->device);
+    ((struct graph *)(void *)graph)->uploaded = true;
+    standin_unlock();
+    return code;
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
@@ -524,6 +627,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t handle)
     code = standin_usable(stream->device);
     if (stream->capture)
         standin_fault("a graph is launched into another");
+    if (!((struct graph *)(void *)graph)->uploaded)
+        standin_fault("a graph's memory is allocated by its first launch");
+    graph_launches++;
     if (code == cudaSuccess)
         copy_work(&stream->queue, &((struct graph *)(void *)graph)->queue);
     standin_unlock();

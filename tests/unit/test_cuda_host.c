@@ -100,50 +100,6 @@ static void a_lost_device_answers(void **state)
     assert_int_equal(all_of_it(1, "cudnn"), CELLGATE_OK);
 }
 
-/* ---- Graphs ------------------------------------------------------------ */
-
-/* The second run alike makes a graph, the third launches it; other runs between
-   them do not. What a graph of steps launches is less. */
-static void runs_alike_are_a_graph(void **state)
-{
-    cellgate_device *device = open_device(0);
-    cellgate_variant variant = find(device, "step");
-    cellgate_weights *weights = NULL;
-    cellgate_plan *plan = NULL;
-    cellgate_segment_run short_run = {
-        .struct_size = sizeof short_run,
-        .batch = 2,
-        .steps = 18,
-        .x = { x, STEPS * INPUT, INPUT, CELLGATE_F32, 0 },
-        .y = { y, STEPS * HIDDEN, HIDDEN, CELLGATE_F32, 0 },
-    };
-    int i;
-
-    (void)state;
-    assert_int_equal(
-        table->prepare(device, &segment, variant.pack, &weights, &error),
-        CELLGATE_OK);
-    assert_int_equal(
-        table->plan_create(device, weights, variant.id, &shape, &plan, &error),
-        CELLGATE_OK);
-    for (i = 0; i < 4; i++) {
-        assert_int_equal(run(plan), CELLGATE_OK);
-        check_y();
-        assert_int_equal(plan->stages[0].own.graph.made != NULL, i > 0);
-    }
-    for (i = 0; i < 3; i++) {
-        assert_int_equal(table->run(plan, &short_run, &error), CELLGATE_OK);
-        assert_float_equal(y[(STEPS + 17) * HIDDEN],
-                           expected[(STEPS + 17) * HIDDEN], 1e-5);
-        assert_int_equal(plan->stages[0].own.graph.of.batch, i > 0 ? 2 : BATCH);
-    }
-    assert_int_equal(run(plan), CELLGATE_OK);
-    check_y();
-    table->plan_destroy(plan);
-    table->weights_free(weights);
-    table->device_close(device);
-}
-
 /* ---- What is there ----------------------------------------------------- */
 
 /* In the words of who wrote the model. */
@@ -219,7 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_run_without_memory),  TEST(a_device_is_lost),
         TEST(a_lost_device_answers), TEST(why_it_is_not_fused),
-        TEST(no_tf32_before_8),      TEST(runs_alike_are_a_graph),
+        TEST(no_tf32_before_8),
     };
 
     return cmocka_run_group_tests(tests, start, NULL);

@@ -67,12 +67,117 @@ static void breaks_before_a_refusal(void **state)
     table->device_close(device);
 }
 
+/* ---- Graphs ------------------------------------------------------------ */
+
+static cellgate_status run_short(cellgate_plan *plan)
+{
+    const cellgate_segment_run of = {
+        .struct_size = sizeof of,
+        .batch = 2,
+        .steps = 18,
+        .x = { x, STEPS * INPUT, INPUT, CELLGATE_F32, 0 },
+        .y = { y, STEPS * HIDDEN, HIDDEN, CELLGATE_F32, 0 },
+    };
+    const cellgate_status status = table->run(plan, &of, &error);
+
+    if (status == CELLGATE_OK)
+        assert_float_equal(y[(STEPS + 17) * HIDDEN],
+                           expected[(STEPS + 17) * HIDDEN], 1e-5);
+    return status;
+}
+
+/* A plan of a variant, and what it is made of. */
+static void with_plan(const char *name, void (*use)(cellgate_plan *plan))
+{
+    cellgate_device *device = open_device(0);
+    cellgate_weights *weights = prepare(device, name);
+    cellgate_plan *plan = make_plan(device, weights, name);
+
+    use(plan);
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
+/* Runs of the whole shape launch the graph that came with the plan; of others
+   the second alike does, with a graph that has changed. No run makes one. */
+static void use_graph(cellgate_plan *plan)
+{
+    const struct cud_graph *graph = &plan->stages[0].own.graph;
+    const long made = standin_instantiations();
+    long launched = standin_graph_launches();
+    int i;
+
+    assert_non_null(graph->made);
+    for (i = 1; i < 4; i++) {
+        assert_int_equal(run(plan), CELLGATE_OK);
+        check_y();
+        assert_int_equal(standin_graph_launches() - launched, 3 * i);
+    }
+    launched += 9;
+    for (i = 0; i < 3; i++) {
+        assert_int_equal(run_short(plan), CELLGATE_OK);
+        assert_int_equal(standin_graph_launches() - launched, 3 * i);
+        assert_int_equal(graph->of.batch, i > 0 ? 2 : BATCH);
+    }
+    assert_int_equal(run(plan), CELLGATE_OK);
+    check_y();
+    assert_int_equal(standin_instantiations(), made);
+}
+
+static void runs_alike_are_a_graph(void **state)
+{
+    (void)state;
+    with_plan("step", use_graph);
+    with_plan("step-blas", use_graph);
+}
+
+/* Steps are launched one by one then, and somebody is told why. */
+static void use_steps(cellgate_plan *plan)
+{
+    int i;
+
+    assert_null(plan->stages[0].own.graph.made);
+    for (i = 0; i < 3; i++) {
+        assert_int_equal(run(plan), CELLGATE_OK);
+        check_y();
+    }
+    assert_non_null(strstr(logged, "variant step launches its steps one by "
+                                   "one: making a graph of steps: "));
+}
+
+static void lose_graph(cellgate_plan *plan)
+{
+    assert_non_null(plan->stages[0].own.graph.made);
+    assert_int_equal(run_short(plan), CELLGATE_OK);
+    standin_settings.update_code = cudaErrorGraphExecUpdateFailure;
+    assert_int_equal(run_short(plan), CELLGATE_OK);
+    use_steps(plan);
+    assert_int_equal(run_short(plan), CELLGATE_OK);
+}
+
+static void graphs_that_are_refused(void **state)
+{
+    (void)state;
+    standin_settings.capture_code = cudaErrorStreamCaptureUnsupported;
+    with_plan("step", use_steps);
+    standin_settings.capture_code = 0;
+    logged[0] = '\0';
+    standin_settings.instantiate_code = cudaErrorMemoryAllocation;
+    with_plan("step", use_steps);
+    standin_settings.instantiate_code = 0;
+    logged[0] = '\0';
+    with_plan("step", lose_graph);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(breaks_in_a_library),
         TEST(breaks_before_a_refusal),
+        TEST(runs_alike_are_a_graph),
+        TEST(graphs_that_are_refused),
     };
 
     return cmocka_run_group_tests(tests, start, NULL);
