@@ -69,6 +69,11 @@ typedef struct cudnnDropoutStruct *cud_cudnn_dropout;
     X(GetTensorNdDescriptor, int,                                              \
       (cud_cudnn_tensor, int, int *, int *, int *, int *))                     \
     X(DestroyTensorDescriptor, int, (cud_cudnn_tensor))                        \
+    X(CreateDropoutDescriptor, int, (cud_cudnn_dropout *))                     \
+    X(SetDropoutDescriptor, int,                                               \
+      (cud_cudnn_dropout, cud_cudnn_handle, float, void *, size_t,             \
+       unsigned long long))                                                    \
+    X(DestroyDropoutDescriptor, int, (cud_cudnn_dropout))                      \
     X(CreateRNNDescriptor, int, (cud_cudnn_rnn *))                             \
     X(DestroyRNNDescriptor, int, (cud_cudnn_rnn))                              \
     X(SetRNNDescriptor_v8, int,                                                \

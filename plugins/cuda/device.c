@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "plugins/cuda/segment.h"
+#include "plugins/cuda/fused.h"
 
 /* ---- Errors ------------------------------------------------------------ */
 
@@ -295,13 +295,16 @@ static cellgate_status start_cudnn(cellgate_device *device,
     const cellgate_host *host = device->host;
     cellgate_error why = CELLGATE_ERROR_INIT;
     struct cud_handle *handle = NULL;
+    cellgate_status status;
     char text[480];
 
     if (device->cudnn.version) {
-        if (cud_handle_take(device, &handle, &why) == CELLGATE_OK) {
-            cud_handle_give(device, handle);
+        status = cud_handle_take(device, &handle, &why);
+        if (status == CELLGATE_OK)
+            status = cud_dropout_create(device, handle, &why);
+        cud_handle_give(device, handle);
+        if (status == CELLGATE_OK)
             return CELLGATE_OK;
-        }
         if (atomic_load(&device->lost))
             return fail_lost(device, error);
         device->cudnn.version = 0;
@@ -401,6 +404,7 @@ void cud_device_close(cellgate_device *device)
         return;
     if (device->blaslt.handle && cud_device_enter_to_free(device))
         (void)device->blaslt.Destroy(device->blaslt.handle);
+    cud_dropout_destroy(device);
     destroy_handles(device);
     cud_turn_close(device);
     cud_refusals_free(device);

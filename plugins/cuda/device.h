@@ -39,6 +39,7 @@ struct cellgate_device {
     const cellgate_settings *settings;
     struct cud_turn *turn;
     struct cud_cudnn cudnn;
+    cud_cudnn_dropout no_dropout; /* what layers of a stack have between them */
     struct cud_blaslt blaslt;
 
     pthread_mutex_t lock; /* of the following; never held for long */

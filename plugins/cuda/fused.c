@@ -5,6 +5,27 @@
 
 /* ---- Descriptors ------------------------------------------------------- */
 
+cellgate_status cud_dropout_create(cellgate_device *device,
+                                   const struct cud_handle *handle,
+                                   cellgate_error *error)
+{
+    const struct cud_cudnn *cudnn = &device->cudnn;
+    int code = cudnn->CreateDropoutDescriptor(&device->no_dropout);
+
+    if (code == CUD_CUDNN_SUCCESS)
+        code = cudnn->SetDropoutDescriptor(device->no_dropout, handle->cudnn, 0,
+                                           NULL, 0, 0);
+    return cud_cudnn_check(device, error, code, "SetDropoutDescriptor",
+                           "starting cuDNN");
+}
+
+void cud_dropout_destroy(cellgate_device *device)
+{
+    if (device->no_dropout && cud_device_enter_to_free(device))
+        (void)device->cudnn.DestroyDropoutDescriptor(device->no_dropout);
+    device->no_dropout = NULL;
+}
+
 cellgate_status cud_rnn_create(cellgate_device *device,
                                const struct cud_lstm *lstms, uint32_t layers,
                                int algorithm, int math, cud_cudnn_rnn *rnn,
@@ -27,7 +48,7 @@ cellgate_status cud_rnn_create(cellgate_device *device,
                                          : CUD_UNIDIRECTIONAL,
                 CUD_LINEAR_INPUT, CUD_DATA_FLOAT, CUD_DATA_FLOAT, math,
                 (int32_t)lstms[0].input, (int32_t)lstms[0].hidden,
-                (int32_t)lstms[0].output, (int32_t)layers, NULL,
+                (int32_t)lstms[0].output, (int32_t)layers, device->no_dropout,
                 CUD_RNN_PADDED_IO_ENABLED),
             "SetRNNDescriptor_v8", "describing a layer");
     if (status == CELLGATE_OK)
@@ -81,28 +102,64 @@ static int64_t fused_width(const struct cud_lstm *lstm)
     return lstm->directions * lstm->output;
 }
 
-/* The sizes do not depend on the lengths; cuDNN wants some all the same. */
-cellgate_status
-cud_rnn_work_size(cellgate_device *device, const struct cud_handle *handle,
-                  cud_cudnn_rnn rnn, const struct cud_lstm *lstms, int64_t rows,
-                  int64_t span, cud_cudnn_data x, int32_t *lengths,
-                  size_t *size, cellgate_error *error)
+/* Of more elements cuDNN makes no tensor, whose strides are ints besides. */
+static cellgate_status check_state(const struct cud_lstm *lstm, uint32_t layers,
+                                   int64_t rows, cellgate_error *error)
 {
-    size_t reserve = 0;
-    cellgate_status status;
-    int64_t b;
+    const int64_t width =
+        lstm->hidden > lstm->output ? lstm->hidden : lstm->output;
+    const int64_t of_row = layers * lstm->directions * width;
 
-    for (b = 0; b < rows; b++)
-        lengths[b] = (int32_t)span;
-    status =
-        set_data(device, x, false, rows, span, lstms[0].input, lengths, error);
-    if (status != CELLGATE_OK)
-        return status;
-    return cud_cudnn_check(
+    if (rows <= INT32_MAX / of_row)
+        return CELLGATE_OK;
+    return cellgate_refuse(error, CELLGATE_REASON_SHAPE,
+                           "batch %lld by %lld numbers of state is more than "
+                           "the %d that cuDNN takes",
+                           (long long)rows, (long long)of_row, INT32_MAX);
+}
+
+static cellgate_status work_size_of(cellgate_device *device,
+                                    const struct cud_handle *handle,
+                                    cud_cudnn_rnn rnn, cud_cudnn_data x,
+                                    size_t *size, cellgate_error *error)
+{
+    size_t wanted = 0, reserve = 0;
+    cellgate_status status = cud_cudnn_check(
         device, error,
         device->cudnn.GetRNNTempSpaceSizes(
-            handle->cudnn, rnn, CUD_FWD_MODE_INFERENCE, x, size, &reserve),
+            handle->cudnn, rnn, CUD_FWD_MODE_INFERENCE, x, &wanted, &reserve),
         "GetRNNTempSpaceSizes", "asking for a size");
+
+    if (status == CELLGATE_OK && *size < wanted)
+        *size = wanted;
+    return status;
+}
+
+/* By cuDNN's reference the size is one of rows and steps, not of their lengths;
+   it says nothing of layouts. */
+cellgate_status
+cud_rnn_work_size(cellgate_device *device, const struct cud_handle *handle,
+                  cud_cudnn_rnn rnn, const struct cud_lstm *lstms,
+                  uint32_t layers, int64_t rows, int64_t span, cud_cudnn_data x,
+                  int32_t *lengths, size_t *size, cellgate_error *error)
+{
+    cellgate_status status = check_state(&lstms[0], layers, rows, error);
+    int64_t b;
+    int time_major;
+
+    if (status != CELLGATE_OK)
+        return status;
+    *size = 0;
+    for (b = 0; b < rows; b++)
+        lengths[b] = (int32_t)span;
+    for (time_major = 0; status == CELLGATE_OK && time_major < 2;
+         time_major++) {
+        status = set_data(device, x, time_major != 0, rows, span,
+                          lstms[0].input, lengths, error);
+        if (status == CELLGATE_OK)
+            status = work_size_of(device, handle, rnn, x, size, error);
+    }
+    return status;
 }
 
 /* ---- Of a plan --------------------------------------------------------- */
@@ -184,13 +241,13 @@ static cellgate_status work_size(struct cellgate_plan *plan, uint32_t index,
     const struct cud_fused *fused = &plan->stages[index].fused;
     size_t plain = 0;
     cellgate_status status = cud_rnn_work_size(
-        plan->device, plan->handle, fused->rnn, stage->lstms, rows, span,
-        fused->x, plan->host_lengths, size, error);
+        plan->device, plan->handle, fused->rnn, stage->lstms, stage->layers,
+        rows, span, fused->x, plan->host_lengths, size, error);
 
     if (status == CELLGATE_OK && fused->plain)
         status = cud_rnn_work_size(plan->device, plan->handle, fused->plain,
-                                   stage->lstms, rows, span, fused->x,
-                                   plan->host_lengths, &plain, error);
+                                   stage->lstms, stage->layers, rows, span,
+                                   fused->x, plan->host_lengths, &plain, error);
     if (*size < plain)
         *size = plain;
     return status;
@@ -211,6 +268,7 @@ cellgate_status cud_fused_create(struct cellgate_plan *plan, uint32_t index,
     if (status == CELLGATE_OK)
         status = cud_buffer_create(plan->device, (int64_t)size, 1, &fused->work,
                                    error);
+    plan->asked = (struct cud_asked){ plan->batch, plan->steps, true };
     return status;
 }
 
@@ -326,70 +384,52 @@ static cellgate_status copy_last(struct cellgate_plan *plan, uint32_t index,
     return status;
 }
 
-/* ---- Rows without a step ----------------------------------------------- */
+/* ---- What cuDNN has not ------------------------------------------------ */
 
-/* cuDNN did one step of each such row: its final state is the first one. */
-static cellgate_status mend_state(struct cellgate_plan *plan, uint32_t index,
-                                  enum cud_state which, int64_t row,
-                                  int64_t count, cellgate_error *error)
-{
-    const struct cud_stage *stage = &plan->weights->stages[index];
-    const struct cud_stage_plan *of = &plan->stages[index];
-    const int64_t width = cud_state_width(&stage->lstms[0], which);
-    const int64_t layers = (int64_t)stage->layers * stage->lstms[0].directions;
-    const int64_t pitch = plan->rows * width;
-    float *to = cud_state_final(plan, index, 0, which) + row * width;
-    const struct cud_block block = {
-        .to = to,
-        .to_pitch = pitch,
-        .from = cud_state_first(plan, index, 0, which) + row * width,
-        .from_pitch = pitch,
-        .width = count * width,
-        .rows = layers,
-    };
-
-    return (which == CUD_H ? of->given_h : of->given_c)
-               ? cud_copy(plan, &block, cudaMemcpyDeviceToDevice, error)
-               : cud_zero(plan, to, pitch, count * width, layers, error);
-}
-
-static cellgate_status mend_rows(struct cellgate_plan *plan, uint32_t index,
-                                 const struct cud_rows *y, float *last,
-                                 int64_t row, int64_t count,
-                                 cellgate_error *error)
+/* Zeros of y beyond the longest row: cuDNN fills what is beyond the others. */
+static cellgate_status zero_end(struct cellgate_plan *plan, uint32_t index,
+                                const struct cud_rows *y, cellgate_error *error)
 {
     const int64_t width = plan->weights->stages[index].width;
-    cellgate_status status = CELLGATE_OK;
+    const int64_t steps = plan->run->steps - plan->longest;
+    float *to = y->memory + plan->longest * y->strides.time;
 
-    if (plan->span > 0)
-        status = cud_zero(plan, y->memory + row * y->strides.batch,
-                          y->strides.batch, width, count, error);
-    if (status == CELLGATE_OK && last)
-        status = cud_zero(plan, last + row * width, width, width, count, error);
-    if (status == CELLGATE_OK)
-        status = mend_state(plan, index, CUD_H, row, count, error);
-    if (status == CELLGATE_OK)
-        status = mend_state(plan, index, CUD_C, row, count, error);
-    return status;
+    return plan->time_major ? cud_zero(plan, to, plan->rows * width,
+                                       plan->rows * width, steps, error)
+                            : cud_zero(plan, to, y->strides.batch,
+                                       steps * width, plan->rows, error);
 }
 
+/* Rows without a step, of which cuDNN did one. */
 static cellgate_status mend(struct cellgate_plan *plan, uint32_t index,
                             const struct cud_rows *y, float *last,
                             cellgate_error *error)
 {
-    const int64_t batch = plan->run->batch;
-    cellgate_status status = CELLGATE_OK;
-    int64_t row, end;
+    const struct cud_stage *stage = &plan->weights->stages[index];
+    const struct cud_stage_plan *of = &plan->stages[index];
+    const struct cud_lstm *lstm = &stage->lstms[0];
+    const struct cuk_empty empty = {
+        .batch = (int32_t)plan->run->batch,
+        .steps = (int32_t)plan->span,
+        .width = (int32_t)stage->width,
+        .layers = (int32_t)stage->layers * lstm->directions,
+        .state_rows = (int32_t)plan->rows,
+        .h_width = (int32_t)lstm->output,
+        .c_width = (int32_t)lstm->hidden,
+        .lengths = plan->span > 0 ? plan->order.memory : NULL,
+        .y = stage->sequence ? y->memory : NULL,
+        .y_at = y->strides,
+        .last = last,
+        .last_stride = stage->width,
+        .h0 = of->given_h ? of->h0.memory : NULL,
+        .c0 = of->given_c ? of->c0.memory : NULL,
+        .h = of->h.memory,
+        .c = of->c.memory,
+    };
 
-    for (row = 0; status == CELLGATE_OK && row < batch; row = end) {
-        end = row + 1;
-        if (cud_length(plan, row) > 0)
-            continue;
-        while (end < batch && cud_length(plan, end) == 0)
-            end++;
-        status = mend_rows(plan, index, y, last, row, end - row, error);
-    }
-    return status;
+    return cud_device_check(plan->device, error,
+                            (cudaError_t)cuk_empty(&empty, plan->stream),
+                            "cuk_empty", "running a segment");
 }
 
 cellgate_status cud_enqueue_fused(struct cellgate_plan *plan, uint32_t index,
@@ -403,6 +443,9 @@ cellgate_status cud_enqueue_fused(struct cellgate_plan *plan, uint32_t index,
         status = forward(plan, index, x, y, error);
     if (status == CELLGATE_OK && plan->span > 0 && last)
         status = copy_last(plan, index, last, error);
+    if (status == CELLGATE_OK && plan->longest < plan->run->steps &&
+        plan->weights->stages[index].sequence)
+        status = zero_end(plan, index, y, error);
     if (status == CELLGATE_OK && plan->empty_rows)
         status = mend(plan, index, y, last, error);
     return status;

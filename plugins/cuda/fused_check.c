@@ -90,8 +90,8 @@ bool cud_fused_stacks(const struct cud_lstm *below,
 }
 
 static cellgate_status ask_size(cellgate_device *device,
-                                const struct cud_lstm *lstms, cud_cudnn_rnn rnn,
-                                const cellgate_shape *shape,
+                                const struct cud_lstm *lstms, uint32_t layers,
+                                cud_cudnn_rnn rnn, const cellgate_shape *shape,
                                 cellgate_error *error)
 {
     int32_t *lengths = malloc((size_t)shape->batch * sizeof *lengths);
@@ -108,8 +108,9 @@ static cellgate_status ask_size(cellgate_device *device,
     if (status == CELLGATE_OK)
         status = cud_handle_take(device, &handle, error);
     if (status == CELLGATE_OK)
-        status = cud_rnn_work_size(device, handle, rnn, lstms, shape->batch,
-                                   shape->steps, x, lengths, &size, error);
+        status =
+            cud_rnn_work_size(device, handle, rnn, lstms, layers, shape->batch,
+                              shape->steps, x, lengths, &size, error);
     cud_handle_give(device, handle);
     if (x)
         (void)device->cudnn.DestroyRNNDataDescriptor(x);
@@ -128,7 +129,7 @@ cellgate_status cud_fused_ask(cellgate_device *device,
         device, lstms, layers, variant->algorithm, variant->math, &rnn, error);
 
     if (status == CELLGATE_OK && shape && shape->steps > 0)
-        status = ask_size(device, lstms, rnn, shape, error);
+        status = ask_size(device, lstms, layers, rnn, shape, error);
     cud_rnn_destroy(device, rnn);
     return status;
 }

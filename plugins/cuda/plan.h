@@ -68,11 +68,18 @@ enum cud_mark {
     CUD_MARKS
 };
 
-/* What the device, and cuDNN's descriptors, have of the run before: lengths of
-   so many rows and steps, all of them full; or nothing. */
+/* What the device, and cuDNN's descriptors, have of the run before: the lengths
+   of so many rows and steps; or nothing. */
 struct cud_sent {
     bool valid, time_major;
+    bool full; /* all lengths are the span */
     int64_t rows, span;
+};
+
+/* The rows and steps that cuDNN was last asked for, and its answer. */
+struct cud_asked {
+    int64_t rows, span;
+    bool fits;
 };
 
 struct cellgate_plan {
@@ -89,13 +96,16 @@ struct cellgate_plan {
     /* Sequences that cuDNN makes, and nobody asks for. */
     struct cud_buffer unwanted;
 
-    /* Pinned, [batch]. In fused variants lengths are at least 1. */
+    /* Pinned, [batch]. In fused variants lengths are at least 1, and `order` is
+       the lengths as they are. */
     int32_t *host_lengths, *host_order;
     struct cud_sent sent;
+    struct cud_asked asked;
 
     /* Of the run going on. */
     const cellgate_segment_run *run;
     int64_t rows, span;
+    int64_t longest; /* length of a row */
     bool time_major;
     bool rows_only;  /* the segment works on a row a sample throughout */
     bool ragged;     /* not all lengths are `span` */

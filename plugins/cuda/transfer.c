@@ -213,36 +213,63 @@ static struct extent input_extent(const struct cellgate_plan *plan)
 
 /* ---- Layout and lengths ------------------------------------------------ */
 
-cellgate_status cud_choose_layout(struct cellgate_plan *plan,
-                                  cellgate_error *error)
+/* Whether the memory of cuDNN's stages does for the run's own shape. Sizes are
+   of rows and steps alone: the last answer still holds for the same. */
+static cellgate_status ask_fits(struct cellgate_plan *plan, bool *fits,
+                                cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+
+    if (plan->asked.rows != plan->rows || plan->asked.span != plan->span) {
+        plan->asked.rows = 0;
+        plan->sent.valid = false; /* it is described otherwise to ask */
+        status = cud_fused_fits(plan, &plan->asked.fits, error);
+        if (status != CELLGATE_OK)
+            return status;
+        plan->asked.rows = plan->rows;
+        plan->asked.span = plan->span;
+    }
+    *fits = plan->asked.fits;
+    return status;
+}
+
+/* What the run's lengths are. */
+static void look_at_lengths(struct cellgate_plan *plan)
 {
     const cellgate_segment_run *run = plan->run;
-    cellgate_status status = CELLGATE_OK;
-    bool fits = true;
-    struct extent x;
+    const int64_t steps = sequence_steps(plan);
     int64_t b;
 
-    plan->rows = run->batch;
-    plan->span = sequence_steps(plan);
-    plan->time_major = false;
-    x = input_extent(plan);
-    plan->time_major = !is_batch_major(&x) && is_time_major(&x);
-    if (plan->handle && plan->span > 0 &&
-        (!plan->sent.valid || plan->sent.rows != plan->rows ||
-         plan->sent.span != plan->span)) {
-        plan->sent.valid = false;
-        status = cud_fused_fits(plan, &fits, error);
-    }
-    if (!fits) {
-        plan->rows = plan->batch;
-        plan->span = plan->steps;
-    }
-    plan->ragged = plan->rows > run->batch || plan->span > sequence_steps(plan);
+    plan->longest = run->lengths && plan->span > 0 ? 1 : steps;
+    plan->ragged = plan->rows > run->batch || plan->span > steps;
     plan->empty_rows = run->steps == 0;
     for (b = 0; run->lengths && b < run->batch; b++) {
         plan->ragged = plan->ragged || run->lengths[b] != plan->span;
         plan->empty_rows = plan->empty_rows || run->lengths[b] == 0;
+        if (plan->longest < run->lengths[b])
+            plan->longest = run->lengths[b];
     }
+}
+
+cellgate_status cud_choose_layout(struct cellgate_plan *plan,
+                                  cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+    bool fits = true;
+    struct extent x;
+
+    plan->rows = plan->run->batch;
+    plan->span = sequence_steps(plan);
+    plan->time_major = false;
+    x = input_extent(plan);
+    plan->time_major = !is_batch_major(&x) && is_time_major(&x);
+    if (plan->handle && plan->span > 0)
+        status = ask_fits(plan, &fits, error);
+    if (!fits) {
+        plan->rows = plan->batch;
+        plan->span = plan->steps;
+    }
+    look_at_lengths(plan);
     return status;
 }
 
@@ -262,18 +289,34 @@ static void sort_samples(int32_t *order, int64_t count, const int32_t *lengths)
         }
 }
 
-static void fill_lengths(struct cellgate_plan *plan)
+/* Whether they are others than those that are there. */
+static bool fill_lengths(struct cellgate_plan *plan)
 {
     const bool fused = plan->handle != NULL;
+    bool changed = false;
     int64_t b;
 
     for (b = 0; b < plan->rows; b++) {
-        const int64_t length = b < plan->run->batch ? cud_length(plan, b) : 1;
+        const int32_t length =
+            b < plan->run->batch ? (int32_t)cud_length(plan, b) : 1;
+        const int32_t sent = fused && length == 0 ? 1 : length;
 
-        plan->host_lengths[b] = (int32_t)(fused && length == 0 ? 1 : length);
-        plan->host_order[b] = (int32_t)b;
+        changed = changed || plan->host_lengths[b] != sent ||
+                  (fused && plan->host_order[b] != length);
+        plan->host_lengths[b] = sent;
+        if (fused)
+            plan->host_order[b] = length;
     }
-    if (plan->ragged && !fused)
+    return changed;
+}
+
+static void fill_order(struct cellgate_plan *plan)
+{
+    int64_t b;
+
+    for (b = 0; b < plan->rows; b++)
+        plan->host_order[b] = (int32_t)b;
+    if (plan->ragged)
         sort_samples(plan->host_order, plan->rows, plan->host_lengths);
 }
 
@@ -286,11 +329,10 @@ static cellgate_status send_lengths(struct cellgate_plan *plan,
     const struct cud_block order = { plan->order.memory, plan->rows,
                                      plan->host_order,   plan->rows,
                                      plan->rows,         1 };
-    cellgate_status status;
+    cellgate_status status =
+        cud_copy(plan, &lengths, cudaMemcpyHostToDevice, error);
 
-    fill_lengths(plan);
-    status = cud_copy(plan, &lengths, cudaMemcpyHostToDevice, error);
-    if (status == CELLGATE_OK && !plan->handle)
+    if (status == CELLGATE_OK && (!plan->handle || plan->empty_rows))
         status = cud_copy(plan, &order, cudaMemcpyHostToDevice, error);
     return status;
 }
@@ -298,24 +340,27 @@ static cellgate_status send_lengths(struct cellgate_plan *plan,
 static cellgate_status upload_lengths(struct cellgate_plan *plan,
                                       cellgate_error *error)
 {
-    const struct cud_sent wanted = { true, plan->time_major, plan->rows,
-                                     plan->span };
+    const struct cud_sent wanted = { true, plan->time_major, !plan->ragged,
+                                     plan->rows, plan->span };
+    const bool alike =
+        plan->sent.valid && plan->sent.time_major == wanted.time_major &&
+        plan->sent.full == wanted.full && plan->sent.rows == wanted.rows &&
+        plan->sent.span == wanted.span;
     cellgate_status status;
     uint32_t i;
 
-    if (plan->span == 0)
+    /* Nothing, or what the run before had. */
+    if (plan->span == 0 || (alike && wanted.full) ||
+        (!fill_lengths(plan) && alike))
         return CELLGATE_OK;
-    /* A run like the one before. */
-    if (!plan->ragged && plan->sent.valid &&
-        plan->sent.time_major == wanted.time_major &&
-        plan->sent.rows == wanted.rows && plan->sent.span == wanted.span)
-        return CELLGATE_OK;
+    if (!plan->handle)
+        fill_order(plan);
     plan->sent.valid = false;
     status = send_lengths(plan, error);
     for (i = 0; status == CELLGATE_OK && i < plan->weights->stage_count; i++)
         if (plan->weights->stages[i].kind == CUD_STAGE_FUSED)
             status = cud_fused_describe(plan, i, error);
-    if (status == CELLGATE_OK && !plan->ragged)
+    if (status == CELLGATE_OK)
         plan->sent = wanted;
     return status;
 }

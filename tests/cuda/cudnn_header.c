@@ -61,6 +61,9 @@ int cudnn_header_calls(void *there)
         TYPE(cudnnRNNInputMode_t), TYPE(cudnnDataType_t), TYPE(cudnnDataType_t),
         TYPE(cudnnMathType_t), TYPE(int32_t), TYPE(int32_t), TYPE(int32_t),
         TYPE(int32_t), TYPE(cud_cudnn_dropout), TYPE(uint32_t));
+    sum += cudnnSetDropoutDescriptor(
+        TYPE(cud_cudnn_dropout), TYPE(cud_cudnn_handle), TYPE(float),
+        TYPE(void *), TYPE(size_t), TYPE(unsigned long long));
     sum += cudnnBuildRNNDynamic(TYPE(cud_cudnn_handle), TYPE(cud_cudnn_rnn),
                                 TYPE(int));
     sum += cudnnGetRNNTempSpaceSizes(

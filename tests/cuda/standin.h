@@ -107,9 +107,10 @@ void standin_count(const char *kind, int by);
 
 /* Everything as at first: devices are whole, counters zero. */
 void standin_reset(void);
-/* Calls of cudaMalloc, launches, graphs that were made ready and that were
-   launched, and calls of libraries, since. */
+/* Calls of cudaMalloc, what was put on streams, launches, graphs that were made
+   ready and that were launched, and calls of libraries, since. */
 long standin_mallocs(void);
+long standin_enqueued(void);
 long standin_launches(void);
 long standin_instantiations(void);
 long standin_graph_launches(void);

@@ -172,6 +172,7 @@ int cudnnSetTensorNdDescriptor(cud_cudnn_tensor of, int type, int axes,
                                const int *extents, const int *strides)
 {
     struct standin_tensor *tensor;
+    int64_t elements = 1;
     int i;
 
     standin_lock();
@@ -179,9 +180,15 @@ int cudnnSetTensorNdDescriptor(cud_cudnn_tensor of, int type, int axes,
     standin_unlock();
     if (axes < 3 || axes > 8)
         return refuse(NOT_SUPPORTED, "number of axes");
-    for (i = 0; i < axes; i++)
-        if (extents[i] < 1 || strides[i] < 1)
-            return refuse(BAD_PARAM, "an extent or stride below 1");
+    for (i = 0; i < axes; i++) {
+        if (extents[i] < 1)
+            return refuse(BAD_PARAM, "an extent below 1");
+        if (strides[i] < 1) /* which cuDNN takes */
+            standin_fault("a tensor with a stride of %d", strides[i]);
+        elements *= extents[i];
+        if (elements > INT32_MAX)
+            return refuse(NOT_SUPPORTED, "2^31 elements");
+    }
     tensor->type = type;
     tensor->axes = axes;
     memcpy(tensor->extents, extents, (size_t)axes * sizeof *extents);
@@ -204,6 +211,38 @@ int cudnnGetTensorNdDescriptor(cud_cudnn_tensor of, int wanted, int *type,
         extents[i] = tensor->extents[i];
         strides[i] = tensor->strides[i];
     }
+    return CUD_CUDNN_SUCCESS;
+}
+
+/* ---- Dropout ----------------------------------------------------------- */
+
+int cudnnCreateDropoutDescriptor(cud_cudnn_dropout *to)
+{
+    *to = make(STANDIN_DROPOUT, sizeof(struct standin_dropout),
+               "dropout descriptors");
+    return CUD_CUDNN_SUCCESS;
+}
+
+int cudnnDestroyDropoutDescriptor(cud_cudnn_dropout dropout)
+{
+    return unmake(dropout, STANDIN_DROPOUT, "dropout descriptors");
+}
+
+int cudnnSetDropoutDescriptor(cud_cudnn_dropout of, cud_cudnn_handle handle,
+                              float probability, void *states, size_t size,
+                              unsigned long long seed)
+{
+    struct standin_dropout *dropout;
+
+    if (!of || !handle)
+        return refuse(BAD_PARAM, "!handle || !dropoutDesc");
+    if (probability != 0 || states || size || seed)
+        standin_fault("dropout of %g", (double)probability);
+    standin_lock();
+    (void)standin_thing(handle, STANDIN_HANDLE, "cudnnSetDropoutDescriptor");
+    dropout = standin_thing(of, STANDIN_DROPOUT, "cudnnSetDropoutDescriptor");
+    dropout->set = true;
+    standin_unlock();
     return CUD_CUDNN_SUCCESS;
 }
 
@@ -248,7 +287,7 @@ int cudnnSetRNNDescriptor_v8(cud_cudnn_rnn of, int algorithm, int cell,
     standin_unlock();
     if (cell != CUD_LSTM || input_mode != CUD_LINEAR_INPUT ||
         type != CUD_DATA_FLOAT || precision != CUD_DATA_FLOAT ||
-        !is_math(math) || dropout || algorithm < 0 || algorithm > 3)
+        !is_math(math) || algorithm < 0 || algorithm > 3)
         standin_fault("cudnnSetRNNDescriptor_v8: cell %d, input %d, types %d, "
                       "%d, math %d, algorithm %d",
                       cell, input_mode, type, precision, math, algorithm);
@@ -262,6 +301,7 @@ int cudnnSetRNNDescriptor_v8(cud_cudnn_rnn of, int algorithm, int cell,
     if (bias != CUD_RNN_DOUBLE_BIAS)
         standin_fault("one bias is not known here");
     rnn->set = true;
+    rnn->dropout = dropout;
     rnn->algorithm = algorithm;
     rnn->math = math;
     rnn->directions = direction == CUD_BIDIRECTIONAL ? 2 : 1;
@@ -274,12 +314,19 @@ int cudnnSetRNNDescriptor_v8(cud_cudnn_rnn of, int algorithm, int cell,
     return CUD_CUDNN_SUCCESS;
 }
 
-static struct standin_rnn *rnn_of(cud_cudnn_rnn of, const char *function)
+struct standin_rnn *standin_rnn_of(cud_cudnn_rnn of, const char *function)
 {
     struct standin_rnn *rnn = standin_thing(of, STANDIN_RNN, function);
+    const struct standin_dropout *dropout;
 
     if (!rnn->set)
         standin_fault("%s: the RNN descriptor is not set", function);
+    /* The setter takes none, and what then comes the reference does not say. */
+    if (!rnn->dropout)
+        standin_fault("%s: there is no dropout descriptor", function);
+    dropout = standin_thing(rnn->dropout, STANDIN_DROPOUT, function);
+    if (!dropout->set)
+        standin_fault("%s: the dropout descriptor is not set", function);
     return rnn;
 }
 
@@ -290,7 +337,7 @@ int cudnnBuildRNNDynamic(cud_cudnn_handle of, cud_cudnn_rnn desc, int batch)
 
     standin_lock();
     handle = check_current(of, "cudnnBuildRNNDynamic");
-    rnn = rnn_of(desc, "cudnnBuildRNNDynamic");
+    rnn = standin_rnn_of(desc, "cudnnBuildRNNDynamic");
     standin_unlock();
     if (fails(handle->device))
         return refuse(CUD_CUDNN_EXECUTION_FAILED, "cuModuleLoadData");
@@ -364,7 +411,8 @@ int cudnnGetRNNWeightSpaceSize(cud_cudnn_handle of, cud_cudnn_rnn desc,
 {
     standin_lock();
     (void)standin_thing(of, STANDIN_HANDLE, "cudnnGetRNNWeightSpaceSize");
-    *size = (size_t)weight_floats(rnn_of(desc, "cudnnGetRNNWeightSpaceSize")) *
+    *size = (size_t)weight_floats(
+                standin_rnn_of(desc, "cudnnGetRNNWeightSpaceSize")) *
             sizeof(float);
     standin_unlock();
     return CUD_CUDNN_SUCCESS;
@@ -397,7 +445,7 @@ int cudnnGetRNNWeightParams(cud_cudnn_handle of, cud_cudnn_rnn desc,
 
     standin_lock();
     (void)standin_thing(of, STANDIN_HANDLE, "cudnnGetRNNWeightParams");
-    rnn = rnn_of(desc, "cudnnGetRNNWeightParams");
+    rnn = standin_rnn_of(desc, "cudnnGetRNNWeightParams");
     if (size != (size_t)weight_floats(rnn) * sizeof(float))
         standin_fault("cudnnGetRNNWeightParams: a space of %zu bytes", size);
     if (layer < 0 || layer >= rnn->layers * rnn->directions || matrix < 0 ||
@@ -486,6 +534,8 @@ size_t standin_work_size(const struct standin_rnn *rnn,
 
     if (x->batch % 2 == 1 && x->steps % 3 == 2)
         size = size * 8 + 4096;
+    if (x->layout == CUD_RNN_DATA_SEQ_MAJOR_UNPACKED)
+        size += 4096; /* of layouts it does not speak */
     return size;
 }
 
@@ -498,7 +548,7 @@ int cudnnGetRNNTempSpaceSizes(cud_cudnn_handle of, cud_cudnn_rnn desc, int mode,
 
     standin_lock();
     handle = check_current(of, "cudnnGetRNNTempSpaceSizes");
-    rnn = rnn_of(desc, "cudnnGetRNNTempSpaceSizes");
+    rnn = standin_rnn_of(desc, "cudnnGetRNNTempSpaceSizes");
     data = standin_thing(x, STANDIN_DATA, "cudnnGetRNNTempSpaceSizes");
     standin_unlock();
     if (mode != CUD_FWD_MODE_INFERENCE || !data->lengths ||

@@ -5,7 +5,13 @@
 
 #include "plugins/cuda/cudnn_api.h"
 
-enum standin_kind { STANDIN_HANDLE, STANDIN_TENSOR, STANDIN_RNN, STANDIN_DATA };
+enum standin_kind {
+    STANDIN_HANDLE,
+    STANDIN_TENSOR,
+    STANDIN_RNN,
+    STANDIN_DATA,
+    STANDIN_DROPOUT
+};
 
 struct standin_thing {
     enum standin_kind kind;
@@ -25,8 +31,14 @@ struct standin_tensor {
     int extents[8], strides[8];
 };
 
+struct standin_dropout {
+    struct standin_thing thing;
+    bool set;
+};
+
 struct standin_rnn {
     struct standin_thing thing;
+    cud_cudnn_dropout dropout;
     bool set, padded;
     int algorithm, math, directions;
     int32_t input, hidden, output, layers;
@@ -50,6 +62,9 @@ struct standin_place {
 /* The thing behind a handle; a fault where it is none. Under the lock. */
 void *standin_thing(const void *handle, enum standin_kind kind,
                     const char *function);
+/* The same of a descriptor that is set, whose layers have a dropout between
+   them that is 0. */
+struct standin_rnn *standin_rnn_of(cud_cudnn_rnn of, const char *function);
 void standin_place(const struct standin_rnn *rnn, int32_t pseudo_layer,
                    int32_t matrix, struct standin_place *place);
 size_t standin_work_size(const struct standin_rnn *rnn,

@@ -128,13 +128,24 @@ static float *read_x(const struct forward *f)
     return x;
 }
 
+static int64_t longest(const struct standin_data *of)
+{
+    int64_t most = 0, b;
+
+    for (b = 0; b < of->batch; b++)
+        most = most < of->lengths[b] ? of->lengths[b] : most;
+    return most;
+}
+
+/* What the longest row does not reach is left as it was. */
 static void write_y(const struct forward *f, const double *y)
 {
     const struct standin_data *of = &f->y_of;
+    const int64_t steps = longest(of);
     int64_t b, t, k;
 
     for (b = 0; b < of->batch; b++)
-        for (t = 0; t < of->steps; t++)
+        for (t = 0; t < steps; t++)
             for (k = 0; k < of->width; k++) {
                 const bool valid = t < of->lengths[b];
 
@@ -337,7 +348,7 @@ int cudnnRNNForward(cud_cudnn_handle of, cud_cudnn_rnn desc, int mode,
     (void)cudnnGetRNNWeightSpaceSize(of, desc, &size);
     standin_lock();
     handle = standin_thing(of, STANDIN_HANDLE, "cudnnRNNForward");
-    rnn = standin_thing(desc, STANDIN_RNN, "cudnnRNNForward");
+    rnn = standin_rnn_of(desc, "cudnnRNNForward");
     x_of = standin_thing(x_desc, STANDIN_DATA, "cudnnRNNForward");
     y_of = standin_thing(y_desc, STANDIN_DATA, "cudnnRNNForward");
     device = handle->device;

@@ -48,7 +48,7 @@ static void *destroyed[KEPT];
 static size_t destroyed_count;
 static struct stream null_streams[STANDIN_DEVICES];
 static _Thread_local struct stream *captured; /* by the thread */
-static long launches, instantiations, graph_launches;
+static long enqueued, launches, instantiations, graph_launches;
 
 /* Kernels that fill a device, enqueued and ended. */
 static long fillers[STANDIN_DEVICES], filled[STANDIN_DEVICES];
@@ -116,6 +116,7 @@ cudaError_t standin_enqueue(cudaStream_t handle, void (*run)(void *),
         free(owned);
         return code ? code : cudaErrorStreamCaptureInvalidated;
     }
+    enqueued++;
     if (owned && stream->capture)
         standin_fault("what is captured has memory of the host");
     add_work(stream->capture ? stream->capture : &stream->queue, run, arguments,
@@ -198,6 +199,11 @@ void standin_flush(int device)
         if (at->device == device)
             (void)flush(at);
     (void)flush(&null_streams[device]);
+}
+
+long standin_enqueued(void)
+{
+    return enqueued;
 }
 
 long standin_launches(void)

@@ -444,6 +444,74 @@ static void test_every_activation(void **state)
     }
 }
 
+/* Only rows whose length is 0 change, or all of them without lengths. */
+static void check_empty(const int32_t *lengths, int with_state)
+{
+    enum { BATCH = 3, ROWS = 4, STEPS = 2, WIDTH = 6, H = 3, C = 300, L = 2 };
+    float y[BATCH * STEPS * WIDTH], last[BATCH * WIDTH];
+    float h[L * ROWS * H], c[L * ROWS * C], h0[L * ROWS * H], c0[L * ROWS * C];
+    const struct cuk_empty a = { .batch = BATCH,
+                                 .steps = STEPS,
+                                 .width = WIDTH,
+                                 .layers = L,
+                                 .state_rows = ROWS,
+                                 .h_width = H,
+                                 .c_width = C,
+                                 .lengths = lengths,
+                                 .y = y,
+                                 .y_at = { WIDTH, BATCH * WIDTH },
+                                 .last = last,
+                                 .last_stride = WIDTH,
+                                 .h0 = with_state ? h0 : NULL,
+                                 .c0 = with_state ? c0 : NULL,
+                                 .h = h,
+                                 .c = c };
+
+    for (int i = 0; i < L * ROWS * C; i++) {
+        c[i] = OUTSIDE;
+        c0[i] = (float)i;
+    }
+    for (int i = 0; i < L * ROWS * H; i++) {
+        h[i] = OUTSIDE;
+        h0[i] = (float)-i;
+    }
+    for (int i = 0; i < BATCH * STEPS * WIDTH; i++)
+        y[i] = OUTSIDE;
+    for (int i = 0; i < BATCH * WIDTH; i++)
+        last[i] = OUTSIDE;
+    assert_int_equal(cuk_empty(&a, NULL), 0);
+    for (int i = 0; i < BATCH * STEPS * WIDTH; i++)
+        assert_true(
+            y[i] ==
+            (!lengths || lengths[i / WIDTH % BATCH] == 0 ? 0 : OUTSIDE));
+    for (int i = 0; i < BATCH * WIDTH; i++)
+        assert_true(last[i] ==
+                    (!lengths || lengths[i / WIDTH] == 0 ? 0 : OUTSIDE));
+    for (int i = 0; i < L * ROWS * C; i++) {
+        const int row = i / C % ROWS;
+        const int is = row < BATCH && (!lengths || lengths[row] == 0);
+
+        assert_true(c[i] == (!is ? OUTSIDE : with_state ? (float)i : 0));
+    }
+    for (int i = 0; i < L * ROWS * H; i++) {
+        const int row = i / H % ROWS;
+        const int is = row < BATCH && (!lengths || lengths[row] == 0);
+
+        assert_true(h[i] == (!is ? OUTSIDE : with_state ? (float)-i : 0));
+    }
+}
+
+static void test_empty(void **state)
+{
+    static const int32_t lengths[] = { 0, 2, 0 };
+
+    (void)state;
+    for (int with_state = 0; with_state < 2; with_state++) {
+        check_empty(lengths, with_state);
+        check_empty(NULL, with_state);
+    }
+}
+
 static void check_softmax(int width, float likely)
 {
     float *x = random_floats((size_t)(2 * width), 6);
@@ -502,6 +570,7 @@ int main(void)
         cmocka_unit_test(test_activate),
         cmocka_unit_test(test_every_activation),
         cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_empty),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -170,14 +170,140 @@ static void graphs_that_are_refused(void **state)
     with_plan("step", lose_graph);
 }
 
+/* ---- Shapes that cuDNN has not ----------------------------------------- */
+
+/* More numbers of state than it counts: refused before a run, by name. */
+static void too_many_rows(void **state)
+{
+    const cellgate_shape large = { sizeof large, 1 << 25, 1 };
+    const cellgate_shape less = { sizeof less, 3 << 8, 1 };
+    cellgate_device *device = open_device(0);
+    const cellgate_lstm usual = lstm;
+
+    (void)state;
+    lstm.hidden_size = 64;
+    assert_string_equal(find_at(device, "cudnn", &less).refusal, "");
+    assert_string_equal(find_at(device, "cudnn", &large).refusal,
+                        "batch 33554432 by 64 numbers of state is more than "
+                        "the 2147483647 that cuDNN takes");
+    lstm = usual;
+    table->device_close(device);
+}
+
+/* Layers of a stack have a dropout between them, or say that they have none. */
+static void a_stack(void **state)
+{
+    static float upper[HIDDEN * 4 * HIDDEN];
+    cellgate_lstm second = lstm;
+    const cellgate_op *const both[] = { &lstm.op, &second.op };
+    const cellgate_segment stack = { sizeof stack, 2, 0, both };
+    cellgate_device *device = open_device(0);
+    const uint64_t id = find(device, "cudnn").id;
+    cellgate_weights *weights = NULL;
+    cellgate_plan *plan = NULL;
+
+    (void)state;
+    second.input_size = HIDDEN;
+    second.weights[0].kernel = upper;
+    assert_int_equal(table->prepare(device, &stack, find(device, "cudnn").pack,
+                                    &weights, &error),
+                     CELLGATE_OK);
+    assert_int_equal(
+        table->plan_create(device, weights, id, &shape, &plan, &error),
+        CELLGATE_OK);
+    assert_int_equal(plan->weights->stages[0].layers, 2);
+    assert_int_equal(run(plan), CELLGATE_OK);
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
+/* ---- Rows of several lengths ------------------------------------------- */
+
+static void run_lengths(cellgate_plan *plan, const int32_t lengths[BATCH],
+                        bool time_major)
+{
+    const cellgate_segment_run of = {
+        .struct_size = sizeof of,
+        .batch = BATCH,
+        .steps = STEPS,
+        .lengths = lengths,
+        .x = { x, time_major ? INPUT : STEPS * INPUT,
+               time_major ? BATCH * INPUT : INPUT, CELLGATE_F32, 0 },
+        .y = { y, STEPS * HIDDEN, HIDDEN, CELLGATE_F32, 0 },
+    };
+    int64_t b, t, k;
+
+    memset(y, 0xff, sizeof y);
+    if (table->run(plan, &of, &error) != CELLGATE_OK)
+        fail_msg("%s", error.text);
+    for (b = 0; b < BATCH; b++)
+        for (t = 0; t < STEPS; t++)
+            for (k = 0; k < HIDDEN; k++) {
+                const int64_t at = (b * STEPS + t) * HIDDEN + k;
+
+                if (t >= lengths[b])
+                    assert_true(y[at] == 0);
+                else if (!time_major)
+                    assert_float_equal(y[at], expected[at], 1e-5);
+            }
+}
+
+/* Beyond the longest row, in either layout; and no row has a step. */
+static void use_short_rows(cellgate_plan *plan)
+{
+    static const int32_t some[BATCH] = { 3, 1, 7, 2, 7 };
+    static const int32_t none[BATCH] = { 0, 0, 0, 0, 0 };
+
+    run_lengths(plan, some, false);
+    run_lengths(plan, some, true);
+    run_lengths(plan, none, false);
+    run_lengths(plan, some, false);
+}
+
+static void rows_that_are_all_short(void **state)
+{
+    (void)state;
+    with_plan("cudnn", use_short_rows);
+    with_plan("cudnn-static", use_short_rows);
+    with_plan("step", use_short_rows);
+}
+
+/* Many rows without a step cost as much as one, and lengths like those of the
+   run before nothing: no copy, and no word with cuDNN but the run. */
+static void use_empty_rows(cellgate_plan *plan)
+{
+    static const int32_t one[BATCH] = { 0, 9, 9, 9, 9 };
+    static const int32_t three[BATCH] = { 0, 9, 0, 9, 0 };
+    long before = standin_enqueued(), first, calls;
+
+    run_lengths(plan, one, false);
+    first = standin_enqueued() - before;
+    before = standin_enqueued();
+    run_lengths(plan, three, false);
+    assert_int_equal(standin_enqueued() - before, first);
+    before = standin_enqueued();
+    calls = standin_library_calls();
+    run_lengths(plan, three, false);
+    assert_int_equal(standin_enqueued() - before, first - 2);
+    assert_int_equal(standin_library_calls() - calls, 1);
+    run_lengths(plan, one, false);
+}
+
+static void rows_without_a_step(void **state)
+{
+    (void)state;
+    with_plan("cudnn", use_empty_rows);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(breaks_in_a_library),
-        TEST(breaks_before_a_refusal),
-        TEST(runs_alike_are_a_graph),
-        TEST(graphs_that_are_refused),
+        TEST(breaks_in_a_library),     TEST(breaks_before_a_refusal),
+        TEST(runs_alike_are_a_graph),  TEST(graphs_that_are_refused),
+        TEST(too_many_rows),           TEST(a_stack),
+        TEST(rows_that_are_all_short), TEST(rows_without_a_step),
     };
 
     return cmocka_run_group_tests(tests, start, NULL);

@@ -227,6 +227,24 @@ int cuk_activate(const struct cuk_rows *rows, struct CUstream_st *stream);
 /* y = softmax(x) over each row; `activation` and `ids` are not looked at. */
 int cuk_softmax(const struct cuk_rows *rows, struct CUstream_st *stream);
 
+/*
+ * Gives the rows whose length is 0 what such rows have: zeros in y and last,
+ * and after the last step the state of before the first one.
+ */
+struct cuk_empty {
+    int32_t batch, steps, width;
+    int32_t layers; /* of state, each direction of one */
+    int32_t state_rows, h_width, c_width;
+    const int32_t *lengths; /* [batch]; NULL: all are 0 */
+    float *y;               /* optional */
+    struct cuk_strides y_at;
+    float *last; /* optional */
+    int64_t last_stride;
+    const float *h0, *c0; /* optional, as the following; else zeros */
+    float *h, *c;         /* [layers][state_rows][h_width or c_width] */
+};
+int cuk_empty(const struct cuk_empty *empty, struct CUstream_st *stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -388,6 +388,46 @@ extern "C" int cuk_softmax(const struct cuk_rows *rows,
                       threads / 32 * sizeof(float), false, stream, *rows);
 }
 
+/* ---- Rows without a step ----------------------------------------------- */
+
+CUK_DEVICE void empty_state(const struct cuk_empty &a, const float *from,
+                            float *to, int width)
+{
+    for (int64_t e = threadIdx.x; e < (int64_t)a.layers * width;
+         e += blockDim.x) {
+        const int64_t at =
+            (e / width * a.state_rows + blockIdx.x) * width + e % width;
+
+        to[at] = from ? from[at] : 0.0f;
+    }
+}
+
+/* One block a row. */
+CUK_KERNEL(THREADS) empty_kernel(CUK_PARAMETER(struct cuk_empty) a)
+{
+    const int64_t row = blockIdx.x;
+
+    if (a.lengths && a.lengths[row] > 0)
+        return;
+    for (int64_t e = threadIdx.x; a.y && e < (int64_t)a.steps * a.width;
+         e += blockDim.x)
+        a.y[row * a.y_at.batch + e / a.width * a.y_at.time + e % a.width] =
+            0.0f;
+    for (int k = threadIdx.x; a.last && k < a.width; k += blockDim.x)
+        a.last[row * a.last_stride + k] = 0.0f;
+    empty_state(a, a.h0, a.h, a.h_width);
+    empty_state(a, a.c0, a.c, a.c_width);
+}
+
+extern "C" int cuk_empty(const struct cuk_empty *empty,
+                         struct CUstream_st *stream)
+{
+    if (empty->batch == 0)
+        return 0;
+    return cuk_launch(empty_kernel, dim3((unsigned)empty->batch), dim3(THREADS),
+                      0, false, stream, *empty);
+}
+
 /* ---- Counting ---------------------------------------------------------- */
 
 struct count_parameters {
