@@ -86,6 +86,35 @@ static cellgate_status run_short(cellgate_plan *plan)
     return status;
 }
 
+/* What may not be done in a capture ends it, in the stand-in as in CUDA. */
+static void captures_are_strict(void **state)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    void *memory = NULL;
+    int i;
+
+    (void)state;
+    assert_int_equal(cudaSetDevice(0), cudaSuccess);
+    assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+                     cudaSuccess);
+    for (i = 0; i < 4; i++) {
+        assert_int_equal(
+            cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+            cudaSuccess);
+        assert_int_equal(i == 0   ? cudaMalloc(&memory, 4)
+                         : i == 1 ? cudaFree(NULL)
+                         : i == 2 ? cudaStreamSynchronize(stream)
+                                  : cudaStreamQuery(stream),
+                         cudaErrorStreamCaptureUnsupported);
+        assert_int_equal(cudaStreamEndCapture(stream, &graph),
+                         cudaErrorStreamCaptureInvalidated);
+        assert_null(graph);
+    }
+    assert_int_equal(cudaStreamSynchronize(stream), cudaSuccess);
+    assert_int_equal(cudaStreamDestroy(stream), cudaSuccess);
+}
+
 /* A plan of a variant, and what it is made of. */
 static void with_plan(const char *name, void (*use)(cellgate_plan *plan))
 {
@@ -300,10 +329,15 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(breaks_in_a_library),     TEST(breaks_before_a_refusal),
-        TEST(runs_alike_are_a_graph),  TEST(graphs_that_are_refused),
-        TEST(too_many_rows),           TEST(a_stack),
-        TEST(rows_that_are_all_short), TEST(rows_without_a_step),
+        TEST(breaks_in_a_library),
+        TEST(breaks_before_a_refusal),
+        TEST(captures_are_strict),
+        TEST(runs_alike_are_a_graph),
+        TEST(graphs_that_are_refused),
+        TEST(too_many_rows),
+        TEST(a_stack),
+        TEST(rows_that_are_all_short),
+        TEST(rows_without_a_step),
     };
 
     return cmocka_run_group_tests(tests, start, NULL);
