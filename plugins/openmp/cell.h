@@ -14,6 +14,16 @@
 
 #define PANEL (4 * (int64_t)VF_WIDTH)
 
+#define INLINE static inline __attribute__((always_inline))
+#define NOINLINE static __attribute__((noinline))
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#define UNROLL_DEPTH _Pragma("clang loop unroll_count(4)")
+#else
+#define UNROLL _Pragma("GCC unroll 8")
+#define UNROLL_DEPTH _Pragma("GCC unroll 4")
+#endif
+
 NOINLINE vf activate_lanes(const cellgate_activation *activation, vf x)
 {
     float lanes[VF_WIDTH];
@@ -60,56 +70,36 @@ INLINE vf activate_vector(const cellgate_activation *activation, vf x)
     }
 }
 
-/* x = activation(x) for any number of vectors. */
-NOINLINE void activate_vectors(const cellgate_activation *activation, int count,
+NOINLINE void activate_vectors(const cellgate_activation *activation, int n,
                                vf *x)
 {
-    int i = 0;
+    int i;
 
-    if (activation->kind == CELLGATE_TANH)
-        for (; i + VF_AT_ONCE <= count; i += VF_AT_ONCE)
-            vf_tanhs(VF_AT_ONCE, x + i, x + i);
-    else if (activation->kind == CELLGATE_SIGMOID)
-        for (; i + VF_AT_ONCE <= count; i += VF_AT_ONCE)
-            vf_sigmoids(VF_AT_ONCE, x + i, x + i);
-    for (; i < count; i++)
+    for (i = 0; i < n; i++)
         x[i] = activate_vector(activation, x[i]);
 }
 
 /*
- * Sums of the gates i, f, c, o of n vectors of units to the new c and to
- * o . hidden(c). The five activations are fractions, and their products need
- * three divisions.
+ * Sums of the gates i, f, c, o to the new c, and then to o . hidden(c). The
+ * five activations are fractions, and their products need three divisions.
  */
-INLINE void standard_cells(const int n, vf sum[][4], float *const *c, vf *h)
+INLINE vf standard_state(const vf sum[4], float *c)
 {
-    vf gate[VF_AT_ONCE], above[VF_AT_ONCE], below[VF_AT_ONCE];
-    vf divisor[VF_AT_ONCE], state[VF_AT_ONCE];
-    int i;
+    vf above, below, state;
 
-    VF_EACH (i, n)
-        gate[i] = sum[i][2];
-    vf_tanh_fractions(n, gate, above, below);
-    VF_EACH (i, n)
-        gate[i] = sum[i][0];
-    vf_sigmoid_divisors(n, gate, divisor);
-    VF_EACH (i, n)
-        above[i] = vf_div(above[i], vf_mul(below[i], divisor[i]));
-    VF_EACH (i, n)
-        gate[i] = sum[i][1];
-    vf_sigmoid_divisors(n, gate, divisor);
-    VF_EACH (i, n)
-        state[i] = vf_div(vf_load(c[i]), divisor[i]);
-    VF_EACH (i, n)
-        state[i] = vf_add(state[i], above[i]);
-    VF_EACH (i, n)
-        vf_store(c[i], state[i]);
-    VF_EACH (i, n)
-        gate[i] = sum[i][3];
-    vf_sigmoid_divisors(n, gate, divisor);
-    vf_tanh_fractions(n, state, above, below);
-    VF_EACH (i, n)
-        h[i] = vf_div(above[i], vf_mul(below[i], divisor[i]));
+    vf_tanh_fraction(sum[2], &above, &below);
+    state = vf_add(vf_div(vf_load(c), vf_sigmoid_divisor(sum[1])),
+                   vf_div(above, vf_mul(below, vf_sigmoid_divisor(sum[0]))));
+    vf_store(c, state);
+    return state;
+}
+
+INLINE vf standard_output(const vf sum[4], vf state)
+{
+    vf above, below;
+
+    vf_tanh_fraction(state, &above, &below);
+    return vf_div(above, vf_mul(below, vf_sigmoid_divisor(sum[3])));
 }
 
 /* ---- Any other cell ---------------------------------------------------- */
@@ -138,7 +128,7 @@ static void activate_gates(const struct cpu_cell *cell, int gate,
     activate_vectors(&cell->activations[0], n, x);
 }
 
-/* The same as standard_cells() for n places, at most a tile. */
+/* New states and outputs of n places, at most a tile. */
 NOINLINE void general_cells(const struct cpu_cell *cell,
                             const struct place *places, const int n,
                             vf (*gates)[VF_TILE], vf *h)

@@ -343,26 +343,26 @@ NOINLINE void finish_general(const struct cpu_cell *cell, const int n,
         store_within(places[r].out, h[r], places[r].left);
 }
 
-/* From the gates' sums of n places to the new states and outputs. */
+/*
+ * From the gates' sums of n places to the new states and outputs. First all
+ * states, then all outputs: a place's own are a chain of operations that wait
+ * for one another, and a processor looks ahead over little more than one.
+ */
 INLINE void finish_step(const struct cpu_cell *cell, vf sum[][4], const int n,
                         const struct place *places)
 {
     int r, g;
 
     if (cell->standard) {
-        vf h[VF_TILE];
-        float *c[VF_TILE];
+        vf state[VF_TILE];
 
         UNROLL
         for (r = 0; r < n; r++)
-            c[r] = places[r].c;
-        UNROLL
-        for (r = 0; r < n; r += VF_AT_ONCE)
-            standard_cells(n - r < VF_AT_ONCE ? n - r : VF_AT_ONCE, sum + r,
-                           c + r, h + r);
+            state[r] = standard_state(sum[r], places[r].c);
         UNROLL
         for (r = 0; r < n; r++)
-            store_within(places[r].out, h[r], places[r].left);
+            store_within(places[r].out, standard_output(sum[r], state[r]),
+                         places[r].left);
     } else {
         float sums[VF_TILE * 4 * VF_WIDTH];
 

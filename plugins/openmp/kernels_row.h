@@ -62,11 +62,13 @@ static float row_largest(const float *row, int64_t count)
     int64_t i;
     int j;
 
-    VF_EACH (j, CHAINS)
+    UNROLL
+    for (j = 0; j < CHAINS; j++)
         most[j] = vf_set(row[0]);
     for (i = 0; i + stride <= count; i += stride)
-        VF_EACH (j, CHAINS)
-            most[j] = vf_max(vf_load(row + i + j * VF_WIDTH), most[j]);
+        UNROLL
+    for (j = 0; j < CHAINS; j++)
+        most[j] = vf_max(vf_load(row + i + j * VF_WIDTH), most[j]);
     largest =
         vf_largest(vf_max(vf_max(most[0], most[1]), vf_max(most[2], most[3])));
     for (; i < count; i++)
@@ -74,31 +76,14 @@ static float row_largest(const float *row, int64_t count)
     return largest;
 }
 
-/* row[i] = exp(row[i] - largest) for n vectors; returns their sum. */
-INLINE vf few_exponentials(float *row, const int n, vf largest)
-{
-    vf x[VF_AT_ONCE], sum;
-    int i;
-
-    VF_EACH (i, n)
-        x[i] = vf_sub(vf_load(row + i * VF_WIDTH), largest);
-    vf_exps(n, x, x);
-    VF_EACH (i, n)
-        vf_store(row + i * VF_WIDTH, x[i]);
-    sum = x[0];
-    UNROLL
-    for (i = 1; i < n; i++)
-        sum = vf_add(sum, x[i]);
-    return sum;
-}
-
 /*
- * The same for whole vectors. In blocks, since of a vocabulary of 10,000 a
- * float would lose most of the many small terms beside one that is nearly all.
+ * row[i] = exp(row[i] - largest) for whole vectors; returns their sum. In
+ * blocks, since of a vocabulary of 10,000 a float would lose most of the many
+ * small terms beside one that is nearly all.
  */
 static double exponentials(float *row, int64_t count, vf largest)
 {
-    const int64_t few = VF_AT_ONCE * VF_WIDTH, block = 6 * few;
+    const int64_t block = 16 * VF_WIDTH;
     double total = 0;
     int64_t begin, i;
 
@@ -106,10 +91,12 @@ static double exponentials(float *row, int64_t count, vf largest)
         const int64_t end = begin + block < count ? begin + block : count;
         vf sum = vf_set(0);
 
-        for (i = begin; i + few <= end; i += few)
-            sum = vf_add(sum, few_exponentials(row + i, VF_AT_ONCE, largest));
-        for (; i < end; i += VF_WIDTH)
-            sum = vf_add(sum, few_exponentials(row + i, 1, largest));
+        for (i = begin; i < end; i += VF_WIDTH) {
+            vf e = vf_exp(vf_sub(vf_load(row + i), largest));
+
+            vf_store(row + i, e);
+            sum = vf_add(sum, e);
+        }
         total += (double)vf_total(sum);
     }
     return total;

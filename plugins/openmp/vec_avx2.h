@@ -11,7 +11,6 @@ typedef __m256 vf_mask;
 
 #define VF_WIDTH 8
 #define VF_TILE 3 /* 12 sums, 3 inputs and 1 weight fill the 16 registers */
-#define VF_AT_ONCE 3
 
 static inline vf vf_load(const float *from)
 {

@@ -11,7 +11,6 @@ typedef __mmask16 vf_mask;
 
 #define VF_WIDTH 16
 #define VF_TILE 6 /* 24 sums, 6 inputs and a weight: 31 of 32 registers */
-#define VF_AT_ONCE 3
 
 static inline vf vf_load(const float *from)
 {

@@ -22,7 +22,6 @@ typedef uint32x4_t vf_mask;
 
 #define VF_WIDTH 4
 #define VF_TILE 6 /* 24 sums, 6 inputs and 1 weight fill the 32 registers */
-#define VF_AT_ONCE 3
 
 static inline vf vf_load(const float *from)
 {

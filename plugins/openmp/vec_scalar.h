@@ -15,7 +15,6 @@ typedef int vf_mask; /* a comparison's result, lane by lane */
 
 #define VF_WIDTH 1
 #define VF_TILE 2    /* rows a tile: 4 * VF_TILE sums stay in registers */
-#define VF_AT_ONCE 2 /* vectors that vec_math.h computes side by side */
 
 static inline vf vf_load(const float *from)
 {
