@@ -10,12 +10,21 @@ bad() {
 }
 files=$(find include runtime cli plugins tests bench m4 -type f \
   \( -name '*.[ch]' -o -name '*.c[cu]' -o -name '*.sh' -o -name '*.py' -o -name 'local.am' -o -name 'cellgate_*.m4' \))
+listed=$(cat Makefile.am $(find . -name '*.am' -not -path './build*'))
 for file in $files; do
   head -n 3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' ||
     bad "$file has no SPDX line"
   case $(basename "$file") in
   util.* | utils.* | common.* | misc.* | helper.* | helpers.*)
     bad "$file is named after nothing that it holds"
+    ;;
+  esac
+  case $file in
+  *.h)
+    case $listed in
+    *"$file"*) ;;
+    *) bad "$file is in no local.am, so no release has it" ;;
+    esac
     ;;
   esac
   case $file in
