@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The conformance suite passes on a correct plugin, and fails on each fault of
-# faults.h in the group that is named there.
+# faults.h in the group that is named there. Instrumented code, which is slow, tries
+# every fourth of them.
 set -u
 conform=./cellgate-conform
 plugins=tests/conformance/.libs
@@ -25,7 +26,12 @@ for plugin in reference faulty; do
   verdict "$plugin.so without a fault does not pass" $?
 done
 
+each=1
+case " ${CFLAGS-} " in *-fsanitize*) each=4 ;; esac
+number=0
 for pair in $(sed -n 's/^    X(\([A-Z0-9_]*\), \([a-z]*\)).*/\1:\2/p' "$list"); do
+  number=$((number + 1))
+  [ $((number % each)) -eq 0 ] || continue
   fault=${pair%:*} group=${pair#*:}
   FAULT=$fault "$conform" --filter "$group" "$plugins/faulty.so" >"$out" 2>&1
   status=$?
