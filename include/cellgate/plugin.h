@@ -498,10 +498,12 @@ typedef struct cellgate_plugin {
 
     /*
      * Lays out (uploads, compiles for) a segment's weights for one pack. May
-     * take long; nothing slow is left for the first run. The result is
-     * immutable: any number of plans share it, from any thread. A variant of
-     * the pack that turns out not to start here is no failure while another
-     * one does: support() gives its refusal from then on.
+     * take long; nothing slow is left for the first run, but for what it is not
+     * safe to try: no watchdog sees to this, and the variant that is tried may
+     * be none that anybody chose. The result is immutable: any number of plans
+     * share it, from any thread. A variant of the pack that turns out not to
+     * start here is no failure while another one does: support() gives its
+     * refusal from then on.
      */
     cellgate_status (*prepare)(cellgate_device *device,
                                const cellgate_segment *segment, uint32_t pack,
@@ -525,7 +527,9 @@ typedef struct cellgate_plugin {
     /*
      * Computes, and returns when all results are in the caller's memory. One
      * thread at a time a plan; plans of one device run side by side. Allocates
-     * nothing of its own. Outside the plan's shape: INVALID. DEVICE_LOST: this
+     * nothing of its own. Outside the plan's shape: INVALID. UNSUPPORTED: that
+     * the variant does not run at this shape shows only now; support() gives
+     * its refusal there from then on. DEVICE_LOST: this
      * device will not work again in this process; what was made from it can
      * still be freed, and that neither fails nor waits. After any failure the
      * contents of the outputs are undefined and the resident state is as it

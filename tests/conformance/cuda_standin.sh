@@ -27,6 +27,9 @@ conform --variant rows
 for variant in cudnn-static cudnn-small cudnn-tf32 cudnn-small-f16; do
   conform --variant $variant --filter lengths
 done
+# What an algorithm refuses when it runs is refused at that shape alone.
+CELLGATE_STANDIN='cudnn_refuse=3000 cudnn_refuse_below=4' \
+  conform --variant cudnn-small --filter '^shapes: batch=(2|17) '
 groups="layouts outputs resident optional"
 [ $few = no ] || groups="layouts resident"
 for group in $groups; do

@@ -15,6 +15,7 @@
     X(NO_IDENTITY, devices)                                                    \
     X(SAME_NAME_TWICE, variants)                                               \
     X(NO_THREADS, variants)                                                    \
+    X(NAME_NOT_LISTED, variants)                                               \
     X(IGNORES_NEW_FIELD, growth)                                               \
     X(IGNORES_NEW_RUN_FIELD, growth)                                           \
     X(REFUSES_LONGER_STRUCTS, growth)                                          \
@@ -26,6 +27,7 @@
     X(TF32_CLAIMED_F32, shapes)                                                \
     X(REFUSES_A_SHAPE, shapes)                                                 \
     X(ALLOCATES_IN_RUN, shapes)                                                \
+    X(REFUSES_RUNS_AND_OFFERS_THEM, shapes)                                    \
     X(LENGTHS_IGNORED, lengths)                                                \
     X(PADDING_TIMES_ZERO, lengths)                                             \
     X(LAST_IS_H, lengths)                                                      \

@@ -207,6 +207,8 @@ static cellgate_status support(cellgate_device *device,
         return cellgate_refuse(error, CELLGATE_REASON_SHAPE, "too long");
     if (HAS_FAULT(NO_THREADS))
         v.threads = 0;
+    if (HAS_FAULT(NAME_NOT_LISTED))
+        v.name[0] = 'x';
     if (index > (HAS_FAULT(SAME_NAME_TWICE) ? 1u : 0u))
         return CELLGATE_END;
     if (HAS_FAULT(WRITES_BEYOND_VARIANT)) {
@@ -515,12 +517,16 @@ static cellgate_status run(cellgate_plan *plan,
         r.x.time_stride = plan->weights->lstm.input_size;
         r.x.batch_stride = r.steps * r.x.time_stride;
     }
+    if (HAS_FAULT(REFUSES_RUNS_AND_OFFERS_THEM) && r.steps > 50)
+        return cellgate_refuse(error, CELLGATE_REASON_SHAPE, "too long");
     if (HAS_FAULT(ALLOCATES_IN_RUN))
         host->release(host->context, host->allocate(host->context, 64, 64));
     for (int64_t b = 0; b < r.batch; b++)
         run_row(plan, &r, b);
     return CELLGATE_OK;
 }
+
+static const char *const variants[] = { "naive", NULL };
 
 static const cellgate_plugin table = {
     .magic = CELLGATE_PLUGIN_MAGIC,
@@ -541,6 +547,7 @@ static const cellgate_plugin table = {
     .plan_create = plan_create,
     .plan_destroy = plan_destroy,
     .run = run,
+    .variants = variants,
 };
 
 #ifdef WITH_FAULTS

@@ -109,7 +109,7 @@ typedef struct suite_plan {
 
 /*
  * Prepares and plans for runs up to (batch, steps); `weights` NULL: its own.
- * -1: reported as failed, or as skipped for want of device memory.
+ * -1: reported as failed, as refused, or as skipped for want of device memory.
  */
 int suite_plan_init(suite_plan *p, suite *s, const case_data *data,
                     const cellgate_variant *variant, cellgate_weights *weights,

@@ -76,6 +76,35 @@ void suite_ask(suite *s, const case_data *data, suite_offer *offer)
                       (int)status);
 }
 
+/*
+ * What turned out when weights were prepared, a plan made or a run tried:
+ * UNSUPPORTED is no failure where support() refuses the variant at that shape
+ * from then on, and says why.
+ */
+static int is_refused_now(suite *s, const case_data *data,
+                          const cellgate_variant *variant, int64_t batch,
+                          int64_t steps)
+{
+    const cellgate_shape shape = { sizeof shape, batch, steps };
+
+    for (uint32_t i = 0; i < SUITE_MAX_VARIANTS; i++) {
+        cellgate_error error = CELLGATE_ERROR_INIT;
+        cellgate_variant v = { .struct_size = sizeof v };
+
+        if (s->plugin.table.support(s->device, &data->structure, &shape, i, &v,
+                                    &error) != CELLGATE_OK)
+            return 0;
+        v.refusal[sizeof v.refusal - 1] = '\0';
+        if (v.id != variant->id)
+            continue;
+        if (v.refusal[0] != '\0')
+            report_refused(s->report, data->c.group, CELLGATE_REASON_DEVICE,
+                           v.refusal);
+        return v.refusal[0] != '\0';
+    }
+    return 0;
+}
+
 /* ---- Planning ----------------------------------------------------------- */
 
 int suite_plan_init(suite_plan *p, suite *s, const case_data *data,
@@ -102,7 +131,8 @@ int suite_plan_init(suite_plan *p, suite *s, const case_data *data,
         return 0;
     if (status == CELLGATE_DEVICE_MEMORY)
         report_skipped(s->report, data->c.group, variant->name, error.text);
-    else
+    else if (status != CELLGATE_UNSUPPORTED ||
+             !is_refused_now(s, data, variant, batch, steps))
         suite_fail(p, "%s failed with status %d: %s",
                    p->weights == NULL ? "prepare()" : "plan_create()",
                    (int)status, error.text);
@@ -131,8 +161,11 @@ int suite_run(suite_plan *p, execution *with, results *to)
     const char *wrong;
 
     if (status != CELLGATE_OK) {
-        suite_fail(p, "run() failed with status %d: %s", (int)status,
-                   error.text);
+        if (status != CELLGATE_UNSUPPORTED ||
+            !is_refused_now(p->s, p->data, &p->variant, with->run.batch,
+                            with->run.steps))
+            suite_fail(p, "run() failed with status %d: %s", (int)status,
+                       error.text);
         execution_reset(with);
         return -1;
     }
