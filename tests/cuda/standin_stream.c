@@ -439,8 +439,12 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from,
 /* Both a graph and what can be launched of it. */
 struct graph {
     struct queue queue;
+    bool ready; /* to be launched */
     bool uploaded;
+    struct graph *next;
 };
+
+static struct graph *graphs; /* that live */
 
 cudaError_t standin_not_captured(void)
 {
@@ -477,12 +481,6 @@ static void empty(struct queue *queue)
     queue->end = NULL;
 }
 
-static void free_graph(struct graph *graph)
-{
-    empty(&graph->queue);
-    free(graph);
-}
-
 static size_t count_work(const struct queue *queue)
 {
     const struct work *work;
@@ -500,6 +498,48 @@ static void copy_work(struct queue *to, const struct queue *from)
     for (work = from->first; work; work = work->next)
         (void)add_work(to, work->run, work->arguments, work->size,
                        work->launch);
+}
+
+static const char *graph_kind(bool ready)
+{
+    return ready ? "graphs that can be launched" : "graphs";
+}
+
+static void *make_graph(const struct queue *from, bool ready)
+{
+    struct graph *graph = calloc(1, sizeof *graph);
+
+    if (!graph)
+        standin_fault("no memory");
+    copy_work(&graph->queue, from);
+    graph->ready = ready;
+    graph->next = graphs;
+    graphs = graph;
+    standin_count(graph_kind(ready), 1);
+    return graph;
+}
+
+static struct graph *graph_of(const void *handle, bool ready)
+{
+    struct graph *at;
+
+    for (at = graphs; at && at != handle; at = at->next)
+        ;
+    if (!at || at->ready != ready)
+        standin_fault("%p is not such a graph, or was destroyed", handle);
+    return at;
+}
+
+static void destroy_graph(const void *handle, bool ready)
+{
+    struct graph *graph = graph_of(handle, ready), **at = &graphs;
+
+    while (*at != graph)
+        at = &(*at)->next;
+    *at = graph->next;
+    empty(&graph->queue);
+    free(graph);
+    standin_count(graph_kind(ready), -1);
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle,
@@ -527,49 +567,38 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle,
 
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t *to)
 {
-    struct graph *graph = calloc(1, sizeof *graph);
     cudaError_t code = cudaSuccess;
     struct stream *stream;
 
+    *to = NULL;
     standin_lock();
     stream = stream_of(handle);
-    if (!stream->capture || captured != stream || !graph)
+    if (!stream->capture || captured != stream)
         standin_fault("a stream that the thread does not capture");
-    if (stream->broken_off) {
+    if (stream->broken_off)
         code = standin_error(cudaErrorStreamCaptureInvalidated);
-        free(graph);
-        graph = NULL;
-    } else {
-        copy_work(&graph->queue, stream->capture);
-        standin_count("graphs", 1);
-    }
+    else
+        *to = make_graph(stream->capture, false);
     empty(stream->capture);
     free(stream->capture);
     stream->capture = NULL;
     stream->broken_off = cudaSuccess;
     captured = NULL;
     standin_unlock();
-    *to = (cudaGraph_t)(void *)graph;
     return code;
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *to, cudaGraph_t from,
                                  unsigned long long flags)
 {
-    struct graph *graph = calloc(1, sizeof *graph);
-
-    if (flags || !graph)
+    if (flags)
         standin_fault("a graph with flags %llu", flags);
-    if (standin_settings.instantiate_code) {
-        free(graph);
+    if (standin_settings.instantiate_code)
         return standin_error((cudaError_t)standin_settings.instantiate_code);
-    }
     standin_lock();
-    copy_work(&graph->queue, &((struct graph *)(void *)from)->queue);
-    standin_count("graphs that can be launched", 1);
+    *to = make_graph(&graph_of(from, false)->queue, true);
     instantiations++;
     standin_unlock();
-    *to = (cudaGraphExec_t)(void *)graph;
     return cudaSuccess;
 }
 
@@ -577,21 +606,24 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *to, cudaGraph_t from,
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t to, cudaGraph_t from,
                                 cudaGraphExecUpdateResultInfo *info)
 {
-    struct graph *graph = (struct graph *)(void *)to;
-    const struct queue *queue = &((struct graph *)(void *)from)->queue;
+    cudaError_t code = (cudaError_t)standin_settings.update_code;
+    const struct queue *queue;
+    struct graph *graph;
 
     memset(info, 0, sizeof *info);
-    if (standin_settings.update_code)
-        return standin_error((cudaError_t)standin_settings.update_code);
+    standin_lock();
+    graph = graph_of(to, true);
+    queue = &graph_of(from, false)->queue;
     if (count_work(&graph->queue) != count_work(queue)) {
         info->result = cudaGraphExecUpdateErrorTopologyChanged;
-        return standin_error(cudaErrorGraphExecUpdateFailure);
+        code = cudaErrorGraphExecUpdateFailure;
     }
-    standin_lock();
-    empty(&graph->queue);
-    copy_work(&graph->queue, queue);
+    if (code == cudaSuccess) {
+        empty(&graph->queue);
+        copy_work(&graph->queue, queue);
+    }
     standin_unlock();
-    return cudaSuccess;
+    return standin_error(code);
 }
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t graph, cudaStream_t handle)
@@ -600,7 +632,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t graph, cudaStream_t handle)
 
     standin_lock();
     code = standin_usable(stream_of(handle)->device);
-    ((struct graph *)(void *)graph)->uploaded = true;
+    graph_of(graph, true)->uploaded = true;
     standin_unlock();
     return code;
 }
@@ -608,8 +640,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t graph, cudaStream_t handle)
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
     standin_lock();
-    free_graph((struct graph *)(void *)graph);
-    standin_count("graphs", -1);
+    destroy_graph(graph, false);
     standin_unlock();
     return cudaSuccess;
 }
@@ -617,27 +648,28 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
 {
     standin_lock();
-    free_graph((struct graph *)(void *)graph);
-    standin_count("graphs that can be launched", -1);
+    destroy_graph(graph, true);
     standin_unlock();
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t handle)
 {
+    const struct graph *of;
     struct stream *stream;
     cudaError_t code;
 
     standin_lock();
     stream = stream_of(handle);
+    of = graph_of(graph, true);
     code = standin_usable(stream->device);
     if (stream->capture)
         standin_fault("a graph is launched into another");
-    if (!((struct graph *)(void *)graph)->uploaded)
+    if (!of->uploaded)
         standin_fault("a graph's memory is allocated by its first launch");
     graph_launches++;
     if (code == cudaSuccess)
-        copy_work(&stream->queue, &((struct graph *)(void *)graph)->queue);
+        copy_work(&stream->queue, &of->queue);
     standin_unlock();
     return code;
 }
