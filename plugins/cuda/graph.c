@@ -45,20 +45,21 @@ cellgate_status cud_graph_create(struct cellgate_plan *plan,
                              error);
 }
 
-/* What one launch of the graph does. */
+/* Some steps and the count of them: of GRAPH_STEPS, what one launch of the
+   graph does. */
 static cudaError_t record(struct cellgate_plan *plan,
                           const struct cud_graph *graph,
-                          const struct cuk_lstm *a)
+                          const struct cuk_lstm *a, int32_t steps)
 {
     struct cuk_lstm some = *a;
     int code;
 
     some.first = 0;
-    some.end = GRAPH_STEPS;
+    some.end = steps;
     some.counter = graph->counter.memory;
     code = cuk_step(&some, plan->stream);
     if (code == 0)
-        code = cuk_count(graph->counter.memory, GRAPH_STEPS, 0, plan->stream);
+        code = cuk_count(graph->counter.memory, steps, 0, plan->stream);
     return (cudaError_t)code;
 }
 
@@ -71,7 +72,7 @@ static cudaError_t load(struct cellgate_plan *plan,
     const cudaError_t code = (cudaError_t)cuk_count(graph->counter.memory,
                                                     a->steps, 1, plan->stream);
 
-    return code == cudaSuccess ? record(plan, graph, a) : code;
+    return code == cudaSuccess ? record(plan, graph, a, 1) : code;
 }
 
 /* Also after a failure the stream must leave the capture. */
@@ -85,7 +86,7 @@ static cudaError_t capture(struct cellgate_plan *plan,
 
     if (code != cudaSuccess)
         return code;
-    code = record(plan, graph, a);
+    code = record(plan, graph, a, GRAPH_STEPS);
     ended = cudaStreamEndCapture(plan->stream, to);
     return code == cudaSuccess ? ended : code;
 }
