@@ -120,6 +120,9 @@ static cellgate_status grow_shapes(cg_keras_reader *reader,
         return no_memory(error);
     reader->declared = declared;
     memset(claimed + reader->shape_room, 0, room - reader->shape_room);
+    /* What is computed is declared nowhere. */
+    memset(declared + reader->shape_room, 0,
+           (room - reader->shape_room) * sizeof *declared);
     reader->shape_room = room;
     return CELLGATE_OK;
 }
