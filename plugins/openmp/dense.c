@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "plugins/openmp/dense.h"
@@ -22,17 +23,33 @@ int64_t cpu_dense_staging(const struct cpu_kernels *kernels,
     return rows < CPU_DENSE_BLOCK ? rows : CPU_DENSE_BLOCK;
 }
 
-static void finish_row(const struct cpu_dense_run *run, float *row)
+/*
+ * Does what follows the stage's rows to one of them, and takes it past the
+ * caches to `to`, or leaves it in place. `largest` as exponentials() takes it.
+ */
+static void finish_row(const struct cpu_dense_run *run, float *row,
+                       const float *largest, float *to)
 {
+    const struct cpu_kernels *kernels = run->kernels;
     const struct cpu_stage *stage = run->stage;
+    float factor = 1;
     uint32_t i;
 
-    for (i = 0; i < stage->finish_count; i++)
+    for (i = 0; i < stage->finish_count; i++) {
+        if (factor != 1)
+            kernels->scale(row, row, factor, stage->width, false);
+        factor = 1;
         if (stage->finishes[i].softmax)
-            run->kernels->softmax(row, stage->width);
+            factor = kernels->exponentials(row, stage->width,
+                                           i == 0 ? largest : NULL);
         else
-            run->kernels->activate(&stage->finishes[i].activation, row, row,
-                                   stage->width);
+            kernels->activate(&stage->finishes[i].activation, row, row,
+                              stage->width);
+    }
+    if (to)
+        kernels->scale(to, row, factor, stage->width, true);
+    else if (factor != 1)
+        kernels->scale(row, row, factor, stage->width, false);
 }
 
 static float *row_of(const struct cpu_dense_run *run, int64_t row)
@@ -41,17 +58,10 @@ static float *row_of(const struct cpu_dense_run *run, int64_t row)
                           row % run->steps);
 }
 
-static void block(const struct cpu_dense_run *run, int64_t first, int64_t rows,
+/* Where the rows are made, and where they come from. */
+static void point(const struct cpu_dense_run *run, int64_t first, int64_t rows,
                   const struct cpu_pointers *pointers)
 {
-    struct cpu_product product = {
-        .matrix = &run->stage->dense,
-        .in = pointers->in,
-        .out = pointers->out,
-        .columns = run->stage->width,
-        .rows = rows,
-        .end_panel = run->stage->dense.panel_count,
-    };
     int64_t i;
 
     for (i = 0; i < rows; i++) {
@@ -66,14 +76,36 @@ static void block(const struct cpu_dense_run *run, int64_t first, int64_t rows,
             memcpy(pointers->out[i], pointers->in[i],
                    (size_t)run->stage->width * sizeof(float));
     }
-    if (run->stage->kind == CPU_STAGE_DENSE)
+}
+
+static void block(const struct cpu_dense_run *run, int64_t first, int64_t rows,
+                  const struct cpu_pointers *pointers)
+{
+    const struct cpu_stage *stage = run->stage;
+    const int64_t vector = run->kernels->vector;
+    const bool dense = stage->kind == CPU_STAGE_DENSE;
+    const bool softmax =
+        dense && stage->finish_count > 0 && stage->finishes[0].softmax;
+    float largest[CPU_DENSE_BLOCK * CPU_VECTOR];
+    struct cpu_product product = {
+        .matrix = &stage->dense,
+        .in = pointers->in,
+        .out = pointers->out,
+        .columns = stage->width,
+        .rows = rows,
+        .end_panel = stage->dense.panel_count,
+        .largest = softmax ? largest : NULL,
+    };
+    int64_t i;
+
+    point(run, first, rows, pointers);
+    for (i = 0; softmax && i < rows * vector; i++)
+        largest[i] = -INFINITY;
+    if (dense)
         run->kernels->product(&product);
-    for (i = 0; i < rows; i++) {
-        finish_row(run, pointers->out[i]);
-        if (run->staging_rows > 0)
-            run->kernels->stream(row_of(run, first + i), pointers->out[i],
-                                 run->stage->width);
-    }
+    for (i = 0; i < rows; i++)
+        finish_row(run, pointers->out[i], softmax ? largest + i * vector : NULL,
+                   run->staging_rows > 0 ? row_of(run, first + i) : NULL);
 }
 
 void cpu_dense_rows(const struct cpu_dense_run *run,
@@ -101,5 +133,5 @@ void cpu_finish_rows(const struct cpu_dense_run *run,
         return;
     cpu_crew_share(crew, run->lane->count * run->steps, &row, &end);
     for (; row < end; row++)
-        finish_row(run, row_of(run, row));
+        finish_row(run, row_of(run, row), NULL, NULL);
 }

@@ -237,10 +237,23 @@ INLINE void start_product(vf sum[][4], const int rows,
         start_from_results(sum, rows, p, panel, row);
 }
 
-INLINE void store_product(vf sum[][4], const int rows,
-                          const struct cpu_product *p, int64_t panel,
-                          int64_t row)
+/* Takes up to one vector of results, of which `count` lanes exist. */
+INLINE void keep_largest(float *largest, vf a, const float *stored,
+                         int64_t count)
 {
+    int64_t i;
+
+    if (count >= VF_WIDTH)
+        vf_store(largest, vf_max(a, vf_load(largest)));
+    for (i = 0; count < VF_WIDTH && i < count; i++)
+        largest[i] = stored[i] > largest[i] ? stored[i] : largest[i];
+}
+
+INLINE void store_product(vf sum[][4], const int rows,
+                          const struct cpu_product *p, struct range depth,
+                          int64_t panel, int64_t row)
+{
+    const bool last = p->largest && depth.end == p->matrix->depth;
     int r, g;
 
     UNROLL
@@ -252,6 +265,11 @@ INLINE void store_product(vf sum[][4], const int rows,
         for (g = 0; g < 4; g++, left -= VF_WIDTH)
             if (left > 0)
                 store_within(to + g * VF_WIDTH, sum[r][g], left);
+        left = p->columns - panel * PANEL;
+        UNROLL
+        for (g = 0; last && g < 4; g++, left -= VF_WIDTH)
+            keep_largest(p->largest + (row + r) * VF_WIDTH, sum[r][g],
+                         to + g * VF_WIDTH, left);
     }
 }
 
@@ -263,7 +281,7 @@ INLINE void product_tile(const struct cpu_product *p, struct range depth,
 
     start_product(sum, rows, p, depth, panel, row);
     accumulate(sum, rows, p->in + row, p->matrix, panel, depth, ahead);
-    store_product(sum, rows, p, panel, row);
+    store_product(sum, rows, p, depth, panel, row);
 }
 
 /* One row by two panels. */
@@ -275,8 +293,8 @@ INLINE void product_pair(const struct cpu_product *p, struct range depth,
     start_product(sum, 1, p, depth, panel[0], 0);
     start_product(sum + 1, 1, p, depth, panel[1], 0);
     accumulate_both(sum, p->in[0], p->matrix, panel, depth);
-    store_product(sum, 1, p, panel[0], 0);
-    store_product(sum + 1, 1, p, panel[1], 0);
+    store_product(sum, 1, p, depth, panel[0], 0);
+    store_product(sum + 1, 1, p, depth, panel[1], 0);
 }
 
 /* ---- A step ------------------------------------------------------------ */
@@ -655,6 +673,6 @@ static void step(const struct cpu_step *s)
 /* ---- The table --------------------------------------------------------- */
 
 const struct cpu_kernels KERNELS_TABLE = {
-    KERNELS_NAME, WEIGHTS_PACK, VF_WIDTH, VF_TILE, product,
-    step,         activate,     softmax,  stream,
+    KERNELS_NAME, WEIGHTS_PACK, VF_WIDTH,     VF_TILE, product,
+    step,         activate,     exponentials, scale,
 };

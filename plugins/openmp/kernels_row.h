@@ -7,6 +7,7 @@
 #ifndef CELLGATE_OPENMP_KERNELS_ROW_H
 #define CELLGATE_OPENMP_KERNELS_ROW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "plugins/openmp/cell.h"
@@ -81,7 +82,7 @@ static float row_largest(const float *row, int64_t count)
  * blocks, since of a vocabulary of 10,000 a float would lose most of the many
  * small terms beside one that is nearly all.
  */
-static double exponentials(float *row, int64_t count, vf largest)
+static double whole_exponentials(float *row, int64_t count, vf largest)
 {
     const int64_t block = 16 * VF_WIDTH;
     double total = 0;
@@ -102,41 +103,44 @@ static double exponentials(float *row, int64_t count, vf largest)
     return total;
 }
 
-static void softmax(float *row, int64_t count)
+static float exponentials(float *row, int64_t count, const float *lanes)
 {
-    const vf largest = vf_set(row_largest(row, count));
+    const vf largest =
+        vf_set(lanes ? vf_largest(vf_load(lanes)) : row_largest(row, count));
     const int64_t whole = count - count % VF_WIDTH;
-    float rest[VF_WIDTH] = { 0 }, factor;
-    double total;
-    vf scale;
-    int64_t i, j;
+    double total = whole_exponentials(row, whole, largest);
+    float rest[VF_WIDTH];
+    int64_t i;
 
-    for (j = whole; j < count; j++)
-        rest[j - whole] = row[j];
-    vf_store(rest, vf_exp(vf_sub(vf_load(rest), largest)));
-    total = exponentials(row, whole, largest);
-    for (j = whole; j < count; j++)
-        total += (double)rest[j - whole];
-    factor = (float)(1 / total);
-    scale = vf_set(factor);
-    for (i = 0; i < whole; i += VF_WIDTH)
-        vf_store(row + i, vf_mul(vf_load(row + i), scale));
-    for (j = whole; j < count; j++)
-        row[j] = rest[j - whole] * factor;
+    if (whole < count) {
+        vf_store(rest, vf_exp(vf_sub(load_within(row + whole, count - whole),
+                                     largest)));
+        for (i = whole; i < count; i++) {
+            row[i] = rest[i - whole];
+            total += (double)row[i];
+        }
+    }
+    return (float)(1 / total);
 }
 
-static void stream(float *to, const float *from, int64_t count)
+static void scale(float *to, const float *from, float factor, int64_t count,
+                  bool past_caches)
 {
     const uintptr_t bytes = VF_WIDTH * sizeof(float);
+    const vf factors = vf_set(factor);
     int64_t i = 0;
 
-    for (; i < count && (uintptr_t)(to + i) % bytes != 0; i++)
-        to[i] = from[i];
+    if (past_caches) {
+        for (; i < count && (uintptr_t)(to + i) % bytes != 0; i++)
+            to[i] = from[i] * factor;
+        for (; i + VF_WIDTH <= count; i += VF_WIDTH)
+            vf_stream(to + i, vf_mul(vf_load(from + i), factors));
+        vf_stream_end();
+    }
     for (; i + VF_WIDTH <= count; i += VF_WIDTH)
-        vf_stream(to + i, vf_load(from + i));
+        vf_store(to + i, vf_mul(vf_load(from + i), factors));
     for (; i < count; i++)
-        to[i] = from[i];
-    vf_stream_end();
+        to[i] = from[i] * factor;
 }
 
 #endif /* CELLGATE_OPENMP_KERNELS_ROW_H */

@@ -53,6 +53,8 @@ struct cpu_product {
     int64_t rows;
     int64_t first_panel;
     int64_t end_panel;
+    float *largest; /* [rows][v], begun by the caller: the larger of these and
+                       a row's results, in some lane; NULL: not wanted */
 };
 
 /* What the cell computes beside the products; see cellgate_lstm. */
@@ -86,6 +88,9 @@ struct cpu_step {
     bool descending; /* panels from the last one down */
 };
 
+/* The most floats of a vector of any level. */
+#define CPU_VECTOR 16
+
 struct cpu_kernels {
     const char *name; /* as the key `level` spells it */
     enum cpu_pack pack;
@@ -96,11 +101,18 @@ struct cpu_kernels {
     /* y[i] = activation(x[i]); x and y may be the same memory. */
     void (*activate)(const cellgate_activation *activation, const float *x,
                      float *y, int64_t count);
-    /* In place, over one row. */
-    void (*softmax)(float *row, int64_t count);
-    /* Copies past the caches, where the machine can; ordered before all that
-       the caller writes later. */
-    void (*stream)(float *to, const float *from, int64_t count);
+    /*
+     * row[i] = e^(row[i] - the largest), in place; returns the reciprocal of
+     * their sum. `largest` has the row's among its v lanes (cpu_product's);
+     * NULL: it is looked for.
+     */
+    float (*exponentials)(float *row, int64_t count, const float *largest);
+    /*
+     * to[i] = from[i] * factor; both may be the same memory. Past the caches,
+     * it is ordered before all that the caller writes later.
+     */
+    void (*scale)(float *to, const float *from, float factor, int64_t count,
+                  bool past_caches);
 };
 
 /* Every built level's table; kernels_<level>.c. */

@@ -28,6 +28,14 @@ static inline const struct cpu_kernels *level_to_test(size_t index,
     return cpu_level_at(index, pack);
 }
 
+static inline void softmax_in_place(const struct cpu_kernels *kernels,
+                                    float *row, int64_t count)
+{
+    float factor = kernels->exponentials(row, count, NULL);
+
+    kernels->scale(row, row, factor, count, false);
+}
+
 #define EACH_LEVEL_OF(kernels, pack)                                           \
     for (size_t level_at = 0;                                                  \
          ((kernels) = level_to_test(level_at, (pack))) != NULL; level_at++)

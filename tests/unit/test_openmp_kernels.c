@@ -199,13 +199,71 @@ static void check_product(const struct cpu_kernels *kernels, int64_t rows,
     free(out_rows);
 }
 
+/* A product also finds each row's largest result, which may be below 0, where
+   lanes beyond the last column stay. */
+static void check_largest(const struct cpu_kernels *kernels, int64_t rows,
+                          int64_t depth, int64_t columns)
+{
+    float *weights = random_weights(kernels->pack, depth, columns, 1);
+    float *in = random_floats(rows * depth, 1, 3);
+    float *bias = malloc((size_t)columns * sizeof *bias);
+    float *out = malloc((size_t)(rows * columns) * sizeof *out);
+    float *largest = malloc((size_t)(rows * kernels->vector) * sizeof *largest);
+    const float **in_rows = malloc((size_t)rows * sizeof *in_rows);
+    float **out_rows = malloc((size_t)rows * sizeof *out_rows);
+    const struct cpu_matrix_source source = { false, depth, columns, weights,
+                                              bias };
+    struct cpu_matrix matrix;
+    struct cpu_product product = { .matrix = &matrix,
+                                   .in = in_rows,
+                                   .out = out_rows,
+                                   .columns = columns,
+                                   .rows = rows,
+                                   .largest = largest };
+    void *memory;
+    int64_t r, j;
+
+    assert_true(bias && out && largest && in_rows && out_rows);
+    for (j = 0; j < columns; j++)
+        bias[j] = -1e4f;
+    memory = pack(&matrix, kernels->vector, kernels->pack, &source);
+    product.end_panel = matrix.panel_count;
+    for (j = 0; j < rows * kernels->vector; j++)
+        largest[j] = -INFINITY;
+    for (r = 0; r < rows; r++) {
+        in_rows[r] = in + r * depth;
+        out_rows[r] = out + r * columns;
+    }
+    kernels->product(&product);
+    for (r = 0; r < rows; r++) {
+        float want = -INFINITY, got = -INFINITY;
+
+        for (j = 0; j < columns; j++)
+            want = fmaxf(want, out_rows[r][j]);
+        for (j = 0; j < kernels->vector; j++)
+            got = fmaxf(got, largest[r * kernels->vector + j]);
+        assert_true(got == want && got < 0);
+    }
+    free(memory);
+    free(weights);
+    free(in);
+    free(bias);
+    free(out);
+    free(largest);
+    free((void *)in_rows);
+    free(out_rows);
+}
+
 static void check_products(const struct cpu_kernels *kernels)
 {
     int64_t rows;
 
     for (rows = 1; rows <= 14; rows++)
         check_product(kernels, rows, 1 + rows % 5, 3 + 7 * rows);
-    check_product(kernels, 5, 40000, 3);   /* several ranges of depth */
+    for (rows = 1; rows <= 14; rows++)
+        check_largest(kernels, rows, 1 + rows % 5, 3 + 7 * rows);
+    check_largest(kernels, 9, 2000, 70);   /* several ranges of depth */
+    check_product(kernels, 5, 40000, 3);   /* likewise */
     check_product(kernels, 150, 2300, 70); /* several blocks of rows */
     if (kernels->pack == CPU_PACK_INT8)
         check_product(kernels, 7, 140000, 3); /* as for float32 */
@@ -490,7 +548,7 @@ static void check_softmax(const struct cpu_kernels *kernels, int64_t words,
     memcpy(before, row, (size_t)words * sizeof *row);
     for (int64_t i = 0; i < words; i++)
         total += exp((double)before[i]);
-    kernels->softmax(row, words);
+    softmax_in_place(kernels, row, words);
     for (int64_t i = 0; i < words; i++)
         worst = fmax(worst,
                      fabs((double)row[i] * total / exp((double)before[i]) - 1));
