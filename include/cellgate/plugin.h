@@ -67,8 +67,10 @@ typedef struct cellgate_resident cellgate_resident;
 typedef struct cellgate_settings cellgate_settings;
 
 /*
- * Host services, valid from init() until after finish(). Every member is set;
- * each may be called from any thread. `context` is passed back unchanged.
+ * Host services, valid from init() until after finish(). Every member that the
+ * host's struct_size covers is set; each may be called from any thread. An
+ * older host has no member that came later: a copy by cellgate_struct_copy()
+ * has NULL there. `context` is passed back unchanged.
  */
 typedef struct cellgate_host {
     size_t struct_size;

@@ -70,12 +70,14 @@ const struct cud_variant *cud_variant_at(uint64_t id)
     return id < sizeof variants / sizeof variants[0] ? &variants[id] : NULL;
 }
 
+/* A host that is older than `excludes` has nothing there. */
 bool cud_variant_excluded(const cellgate_device *device, uint64_t id)
 {
-    const cellgate_host *host = device->host;
+    cellgate_host host = { .struct_size = sizeof host };
 
-    return host->excludes(host->context, device->settings,
-                          cud_variant_at(id)->name) != 0;
+    cellgate_struct_copy(&host, device->host);
+    return host.excludes && host.excludes(host.context, device->settings,
+                                          cud_variant_at(id)->name) != 0;
 }
 
 bool cud_exact_batch(const struct cud_variant *variant)

@@ -242,13 +242,16 @@ static void name(const cellgate_device *device,
         (void)snprintf(text, 32, "%s", variant->name);
 }
 
+/* A host that is older than `excludes` has nothing there. */
 bool ocl_variant_excluded(const cellgate_device *device, uint64_t id)
 {
-    const cellgate_host *host = device->host;
+    cellgate_host host = { .struct_size = sizeof host };
     char text[32];
 
+    cellgate_struct_copy(&host, device->host);
     name(device, ocl_variant_at(id), text);
-    return host->excludes(host->context, device->settings, text) != 0;
+    return host.excludes &&
+           host.excludes(host.context, device->settings, text) != 0;
 }
 
 cellgate_status ocl_support(cellgate_device *device,

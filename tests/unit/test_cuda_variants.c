@@ -80,6 +80,38 @@ static void what_is_excluded_does_not_warm_up(void **state)
     table->device_close(device);
 }
 
+static int32_t beyond_the_host(void *context, const cellgate_settings *settings,
+                               const char *variant)
+{
+    (void)context;
+    (void)settings;
+    fail_msg("%s: the host has no excludes", variant);
+    return 1;
+}
+
+/* It was made before there was one: nothing is excluded. */
+static void a_host_without_excludes(void **state)
+{
+    cellgate_host older = host;
+    cellgate_device *device;
+
+    (void)state;
+    older.struct_size = offsetof(cellgate_host, excludes);
+    older.excludes = beyond_the_host;
+    instance->host = &older;
+    device = open_device(0);
+    table->weights_free(prepare(device, "cudnn"));
+    table->weights_free(prepare(device, "step"));
+    table->device_close(device);
+    older = (cellgate_host){ .struct_size = sizeof older };
+    cellgate_struct_copy(&older, &host);
+    older.excludes = NULL;
+    device = open_device(0);
+    table->weights_free(prepare(device, "cudnn"));
+    table->device_close(device);
+    instance->host = &host;
+}
+
 /* Rows of several lengths are the standard algorithm's in every variant. */
 static void without_the_standard_algorithm_nothing_is_fused(void **state)
 {
@@ -429,6 +461,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(only_the_plain_ones_warm_up),
         TEST(what_is_excluded_does_not_warm_up),
+        TEST(a_host_without_excludes),
         TEST(without_the_standard_algorithm_nothing_is_fused),
         TEST(no_memory_refuses_nothing),
         TEST(refused_at_one_shape),

@@ -325,6 +325,34 @@ static void test_excluded_ones_do_not_start(void **state)
     table->device_close(device);
 }
 
+static int32_t beyond_the_host(void *context, const cellgate_settings *settings,
+                               const char *variant)
+{
+    (void)context;
+    (void)settings;
+    fail_msg("%s: the host has no excludes", variant);
+    return 1;
+}
+
+/* It was made before there was one: nothing is excluded. */
+static void test_host_without_excludes(void **state)
+{
+    const cellgate_host *usual = instance->host;
+    cellgate_host older = *usual;
+    cellgate_weights *weights;
+    cellgate_device *device;
+
+    (void)state;
+    older.struct_size = offsetof(cellgate_host, excludes);
+    older.excludes = beyond_the_host;
+    instance->host = &older;
+    device = open_device();
+    weights = prepare(device);
+    table->weights_free(weights);
+    table->device_close(device);
+    instance->host = usual;
+}
+
 static CL_API_ENTRY cl_int CL_API_CALL
 no_whole(cl_command_queue queue, cl_kernel what, cl_uint dimensions,
          const size_t *offset, const size_t *global, const size_t *local,
@@ -565,6 +593,7 @@ int main(void)
         cmocka_unit_test(test_long_build_log),
         cmocka_unit_test(test_one_variant_fails),
         cmocka_unit_test(test_excluded_ones_do_not_start),
+        cmocka_unit_test(test_host_without_excludes),
         cmocka_unit_test(test_one_variant_too_large),
         cmocka_unit_test(test_kernel_fails_later),
         cmocka_unit_test(test_compiling_holds_up_nobody),
