@@ -37,17 +37,28 @@ static bool is_of(const struct cud_refusal *at, uint64_t digest, uint64_t id)
     return at->digest == digest && at->variant == id;
 }
 
+/* The one that says so, at this shape or at any; under the lock. */
+static const struct cud_refusal *find(const cellgate_device *device,
+                                      uint64_t digest, uint64_t id,
+                                      const cellgate_shape *shape)
+{
+    const struct cud_refusal *at;
+
+    for (at = device->refusals; at; at = at->next)
+        if (is_of(at, digest, id) &&
+            (at->batch == ANY ||
+             (shape && shape->batch == at->batch && shape->steps == at->steps)))
+            break;
+    return at;
+}
+
 bool cud_variant_refused(cellgate_device *device, uint64_t digest, uint64_t id,
                          const cellgate_shape *shape, char why[160])
 {
     const struct cud_refusal *at;
 
     (void)pthread_mutex_lock(&device->lock);
-    for (at = device->refusals; at; at = at->next)
-        if (is_of(at, digest, id) &&
-            (at->batch == ANY ||
-             (shape && shape->batch == at->batch && shape->steps == at->steps)))
-            break;
+    at = find(device, digest, id, shape);
     if (at)
         memcpy(why, at->text, sizeof at->text);
     (void)pthread_mutex_unlock(&device->lock);
@@ -86,45 +97,66 @@ static void say(const cellgate_device *device, cellgate_log_level level,
     device->host->log(device->host->context, (int32_t)level, line);
 }
 
-static void add(cellgate_device *device, uint64_t digest, uint64_t id,
+/* Puts it in front, unless the list says so already: then false. What is taken
+   out for it, or is not needed, is left in *unused. */
+static bool put(cellgate_device *device, struct cud_refusal *made,
+                const cellgate_shape *shape, struct cud_refusal **unused)
+{
+    const uint64_t digest = made->digest, id = made->variant;
+    bool is_new;
+
+    (void)pthread_mutex_lock(&device->lock);
+    is_new = !find(device, digest, id, shape);
+    *unused = !is_new ? made : shape ? take_oldest(device, digest, id) : NULL;
+    if (is_new) {
+        made->next = device->refusals;
+        device->refusals = made;
+    }
+    (void)pthread_mutex_unlock(&device->lock);
+    return is_new;
+}
+
+/* Whether it was not known. */
+static bool add(cellgate_device *device, uint64_t digest, uint64_t id,
                 const cellgate_shape *shape, const char *why)
 {
-    struct cud_refusal *made = calloc(1, sizeof *made), *oldest;
+    struct cud_refusal *made = calloc(1, sizeof *made), *unused;
+    bool is_new;
 
     if (!made)
-        return;
+        return true; /* it is told, though it cannot be kept */
     made->digest = digest;
     made->variant = id;
     made->batch = shape ? shape->batch : ANY;
     made->steps = shape ? shape->steps : ANY;
     (void)snprintf(made->text, sizeof made->text, "%.159s", why);
-    (void)pthread_mutex_lock(&device->lock);
-    oldest = shape ? take_oldest(device, digest, id) : NULL;
-    made->next = device->refusals;
-    device->refusals = made;
-    (void)pthread_mutex_unlock(&device->lock);
-    free(oldest);
+    is_new = put(device, made, shape, &unused);
+    free(unused);
+    return is_new;
 }
 
 void cud_refuse_variant(cellgate_device *device, uint64_t digest, uint64_t id,
                         const char *why)
 {
-    say(device, CELLGATE_LOG_WARNING, id, NULL, why);
-    add(device, digest, id, NULL, why);
+    if (add(device, digest, id, NULL, why))
+        say(device, CELLGATE_LOG_WARNING, id, NULL, why);
 }
 
 cellgate_status cud_refuse_fused(cellgate_device *device, uint64_t digest,
                                  cellgate_error *error)
 {
+    bool is_new = false;
     char line[300];
     uint64_t id;
 
+    for (id = 0; cud_variant_at(id); id++)
+        if (cud_variant_at(id)->way == CUD_FUSED &&
+            add(device, digest, id, NULL, error->text))
+            is_new = true;
     (void)snprintf(line, sizeof line, "no LSTM of this kind is fused: %.240s",
                    error->text);
-    device->host->log(device->host->context, CELLGATE_LOG_WARNING, line);
-    for (id = 0; cud_variant_at(id); id++)
-        if (cud_variant_at(id)->way == CUD_FUSED)
-            add(device, digest, id, NULL, error->text);
+    if (is_new)
+        device->host->log(device->host->context, CELLGATE_LOG_WARNING, line);
     error->status = CELLGATE_UNSUPPORTED;
     error->reason = CELLGATE_REASON_DEVICE;
     return CELLGATE_UNSUPPORTED;
@@ -157,11 +189,12 @@ cellgate_status cud_plan_failed(const struct cellgate_plan *plan,
         (status != CELLGATE_UNSUPPORTED &&
          (atomic_load(&plan->weights->proved) & bit)))
         return status;
-    say(plan->device,
-        status == CELLGATE_UNSUPPORTED ? CELLGATE_LOG_INFO
-                                       : CELLGATE_LOG_WARNING,
-        id_of(plan), shape, error->text);
-    add(plan->device, plan->weights->digest, id_of(plan), shape, error->text);
+    if (add(plan->device, plan->weights->digest, id_of(plan), shape,
+            error->text))
+        say(plan->device,
+            status == CELLGATE_UNSUPPORTED ? CELLGATE_LOG_INFO
+                                           : CELLGATE_LOG_WARNING,
+            id_of(plan), shape, error->text);
     if (status != CELLGATE_UNSUPPORTED)
         error->reason = CELLGATE_REASON_OTHER;
     error->status = CELLGATE_UNSUPPORTED;

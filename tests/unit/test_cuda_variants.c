@@ -244,6 +244,41 @@ static void few_shapes_are_kept(void **state)
     table->device_close(device);
 }
 
+static int times_logged(const char *text)
+{
+    const char *at = logged;
+    int count = 0;
+
+    while ((at = strstr(at, text)) != NULL) {
+        at += strlen(text);
+        count++;
+    }
+    return count;
+}
+
+/* The same again is not kept again, in the place of others, nor told. */
+static void a_refusal_is_kept_once(void **state)
+{
+    const cellgate_shape three_rows = { sizeof three_rows, 3, STEPS };
+    cellgate_device *device = open_device(0);
+    cellgate_weights *weights = prepare(device, "cudnn-static");
+    cellgate_plan *plan = make_plan(device, weights, "cudnn-static");
+    int i;
+
+    (void)state;
+    standin_settings.cudnn_refuse = CUD_CUDNN_NOT_SUPPORTED;
+    assert_int_equal(run_rows(plan, 3), CELLGATE_UNSUPPORTED);
+    for (i = 0; i < 40; i++)
+        assert_int_equal(run_rows(plan, 2), CELLGATE_UNSUPPORTED);
+    assert_true(
+        is_refused(device, "cudnn-static", &three_rows, "NOT_SUPPORTED"));
+    assert_true(is_refused(device, "cudnn-static", &two_rows, "NOT_SUPPORTED"));
+    assert_int_equal(times_logged("variant cudnn-static is left out"), 2);
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
 /* Asked about a shape, cuDNN may fail: those behind it are offered. */
 static void what_cannot_be_asked_is_refused(void **state)
 {
@@ -467,6 +502,7 @@ int main(void)
         TEST(refused_at_one_shape),
         TEST(whose_fault_it_is),
         TEST(few_shapes_are_kept),
+        TEST(a_refusal_is_kept_once),
         TEST(what_cannot_be_asked_is_refused),
         TEST(blaslt_that_does_not_do),
         TEST(layouts_differ),
