@@ -122,7 +122,7 @@ struct cud_stage {
 struct cellgate_weights {
     cellgate_device *device;
     enum cud_pack pack;
-    uint64_t digest;         /* of its layers */
+    uint64_t digest;         /* of its structure */
     _Atomic uint64_t proved; /* bits of variants that ran with it, by id */
     uint32_t op_count;
     uint32_t stage_count;
@@ -188,7 +188,7 @@ struct cud_layers {
     struct cud_lstm *of; /* [count] */
     bool fused;
     cellgate_error why; /* where it is not */
-    uint64_t digest;    /* of what may keep a variant from starting */
+    uint64_t digest;    /* of what in any op may keep a variant from starting */
 };
 cellgate_status cud_layers_read(const cellgate_device *device,
                                 const cellgate_segment *segment,

@@ -175,22 +175,60 @@ static uint64_t mix(uint64_t sum, int64_t number)
     return (sum ^ (uint64_t)number) * 0x100000001b3u;
 }
 
-static uint64_t digest_of(const struct cud_layers *layers)
+static uint64_t mix_lstm(uint64_t sum, const struct cud_lstm *of)
 {
-    uint64_t sum = 0xcbf29ce484222325u;
-    uint32_t i;
+    const int flags = of->reverse | of->projects << 1 | of->peepholes << 2 |
+                      of->coupled << 3 | (of->clip > 0) << 4;
     int a;
 
-    for (i = 0; i < layers->count; i++) {
-        const struct cud_lstm *of = &layers->of[i];
-        const int flags = of->reverse | of->projects << 1 | of->peepholes << 2 |
-                          of->coupled << 3 | (of->clip > 0) << 4;
+    sum = mix(mix(mix(sum, of->op), of->input), of->hidden);
+    sum = mix(mix(mix(sum, of->output), of->directions), flags);
+    sum = mix(sum, of->outputs);
+    for (a = 0; a < 3 * of->directions; a++)
+        sum = mix(sum, of->activations[a / 3][a % 3].kind);
+    return sum;
+}
 
-        sum = mix(mix(mix(sum, of->op), of->input), of->hidden);
-        sum = mix(mix(mix(sum, of->output), of->directions), flags);
-        sum = mix(sum, of->outputs);
-        for (a = 0; a < 3 * of->directions; a++)
-            sum = mix(sum, of->activations[a / 3][a % 3].kind);
+/* Any other op. */
+static uint64_t mix_op(uint64_t sum, const cellgate_op *op)
+{
+    cellgate_dense dense = { .op = { sizeof dense, 0, 0 } };
+    cellgate_embedding embedding = { .op = { sizeof embedding, 0, 0 } };
+    cellgate_activation_op act = { .op = { sizeof act, 0, 0 } };
+    cellgate_softmax softmax = { .op = { sizeof softmax, 0, 0 } };
+
+    switch (op->kind) {
+    case CELLGATE_OP_DENSE:
+        cellgate_struct_copy(&dense, op);
+        sum = mix(mix(sum, dense.input_size), dense.units);
+        return mix(mix(sum, dense.has_bias), dense.activation.kind);
+    case CELLGATE_OP_EMBEDDING:
+        cellgate_struct_copy(&embedding, op);
+        return mix(mix(sum, embedding.vocabulary), embedding.size);
+    case CELLGATE_OP_ACTIVATION:
+        cellgate_struct_copy(&act, op);
+        return mix(mix(sum, act.size), act.activation.kind);
+    default:
+        cellgate_struct_copy(&softmax, op);
+        return mix(sum, softmax.size);
+    }
+}
+
+/* A variant is refused for segments that are alike in it: one that fails at a
+   dense layer may run the same LSTMs without. */
+static uint64_t digest_of(const cellgate_segment *segment,
+                          const struct cud_layers *layers)
+{
+    const struct cud_lstm *lstm = layers->of;
+    uint64_t sum = 0xcbf29ce484222325u;
+    uint32_t at;
+
+    for (at = 0; at < segment->op_count; at++) {
+        const cellgate_op *op = segment->ops[at];
+
+        sum = mix(sum, op->kind);
+        sum = op->kind == CELLGATE_OP_LSTM ? mix_lstm(sum, lstm++)
+                                           : mix_op(sum, op);
     }
     return sum;
 }
@@ -223,7 +261,7 @@ cellgate_status cud_layers_read(const cellgate_device *device,
     for (op = 0; op < segment->op_count; op++)
         if (segment->ops[op]->kind == CELLGATE_OP_LSTM)
             cud_lstm_read(segment->ops[op], op, &layers->of[layers->count++]);
-    layers->digest = digest_of(layers);
+    layers->digest = digest_of(segment, layers);
     check_fused(device, layers);
     return CELLGATE_OK;
 }

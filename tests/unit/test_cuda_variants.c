@@ -279,6 +279,61 @@ static void a_refusal_is_kept_once(void **state)
     table->device_close(device);
 }
 
+static uint64_t digest_of(cellgate_device *device, const cellgate_op *first,
+                          const cellgate_op *second)
+{
+    const cellgate_op *const ops[] = { first, second };
+    const cellgate_segment of = { sizeof of, second ? 2 : 1, 0, ops };
+    struct cud_layers layers;
+
+    assert_int_equal(cud_layers_read(device, &of, &layers, &error),
+                     CELLGATE_OK);
+    cud_layers_free(&layers);
+    return layers.digest;
+}
+
+/* What fails in one segment says nothing of another with the same LSTMs, or of
+   any without. */
+static void segments_are_told_apart(void **state)
+{
+    cellgate_dense dense = { .op = { sizeof dense, CELLGATE_OP_DENSE, 0 },
+                             .input_size = HIDDEN,
+                             .units = 8 };
+    cellgate_activation_op act = {
+        .op = { sizeof act, CELLGATE_OP_ACTIVATION, 0 }, .size = HIDDEN
+    };
+    const cellgate_softmax softmax = {
+        .op = { sizeof softmax, CELLGATE_OP_SOFTMAX, 0 }, .size = HIDDEN
+    };
+    const cellgate_embedding embedding = { .op = { sizeof embedding,
+                                                   CELLGATE_OP_EMBEDDING, 0 },
+                                           .vocabulary = HIDDEN,
+                                           .size = 8 };
+    cellgate_device *device = open_device(0);
+    uint64_t digests[10];
+    size_t i, j;
+
+    (void)state;
+    digests[0] = digest_of(device, &lstm.op, NULL);
+    digests[1] = digest_of(device, &lstm.op, &dense.op);
+    digests[2] = digest_of(device, &dense.op, NULL);
+    dense.units = 9;
+    digests[3] = digest_of(device, &dense.op, NULL);
+    dense.activation.kind = CELLGATE_RELU;
+    digests[4] = digest_of(device, &dense.op, NULL);
+    digests[5] = digest_of(device, &act.op, NULL);
+    act.activation.kind = CELLGATE_RELU;
+    digests[6] = digest_of(device, &act.op, NULL);
+    digests[7] = digest_of(device, &softmax.op, NULL);
+    digests[8] = digest_of(device, &embedding.op, NULL);
+    digests[9] = digest_of(device, &lstm.op, &softmax.op);
+    for (i = 0; i < 10; i++)
+        for (j = 0; j < i; j++)
+            assert_int_not_equal(digests[i], digests[j]);
+    assert_int_equal(digest_of(device, &lstm.op, &softmax.op), digests[9]);
+    table->device_close(device);
+}
+
 /* Asked about a shape, cuDNN may fail: those behind it are offered. */
 static void what_cannot_be_asked_is_refused(void **state)
 {
@@ -503,6 +558,7 @@ int main(void)
         TEST(whose_fault_it_is),
         TEST(few_shapes_are_kept),
         TEST(a_refusal_is_kept_once),
+        TEST(segments_are_told_apart),
         TEST(what_cannot_be_asked_is_refused),
         TEST(blaslt_that_does_not_do),
         TEST(layouts_differ),
