@@ -109,7 +109,7 @@ typedef struct cellgate_host {
     /*
      * Not 0: the section's `exclude` leaves out variants of this name. The host
      * never makes a plan of one; a plugin that runs something while it prepares
-     * weights asks first.
+     * weights asks first, and one that runs a variant by another.
      */
     int32_t (*excludes)(void *context, const cellgate_settings *settings,
                         const char *variant);

@@ -181,26 +181,36 @@ static cellgate_status create_descriptors(struct cellgate_plan *plan,
                            "creating a plan");
 }
 
-static cellgate_status find_weights(struct cellgate_plan *plan,
-                                    const struct cud_stage *stage,
-                                    cud_cudnn_rnn rnn,
-                                    const struct cud_buffer **weights,
-                                    cellgate_error *error)
+/* Why the weights are not laid out for a variant. */
+static const char *lack_of(const struct cud_stage *stage,
+                           const struct cud_variant *variant)
+{
+    uint32_t i;
+
+    for (i = 0; i < stage->lack_count; i++)
+        if (stage->lacks[i].of == variant)
+            return stage->lacks[i].text;
+    return "cuDNN looks for them in other places than then";
+}
+
+/* The weights of a variant, perhaps not the plan's own. No memory that is freed
+   now brings a layout that there was none for when they were prepared: it is no
+   DEVICE_MEMORY. */
+static cellgate_status
+find_weights(struct cellgate_plan *plan, const struct cud_stage *stage,
+             const struct cud_variant *variant, cud_cudnn_rnn rnn,
+             const struct cud_buffer **weights, cellgate_error *error)
 {
     cellgate_status status =
         cud_rnn_weights(plan->device, plan->handle, rnn, stage, weights, error);
 
     if (status != CELLGATE_OK || *weights)
         return status;
-    if (stage->lacks_space)
-        return cellgate_fail(error, CELLGATE_DEVICE_MEMORY,
-                             "there was no memory for the weights of %s, which "
-                             "cuDNN lays out in a way of their own",
-                             plan->variant->name);
+    plan->lacks_weights = true;
     return cellgate_refuse(error, CELLGATE_REASON_OTHER,
-                           "cuDNN lays out weights for %s in a way that they "
-                           "could not be laid out in",
-                           plan->variant->name);
+                           "weights were not laid out for %s when they were "
+                           "prepared: %s",
+                           variant->name, lack_of(stage, variant));
 }
 
 static cellgate_status create_rnns(struct cellgate_plan *plan,
@@ -209,27 +219,30 @@ static cellgate_status create_rnns(struct cellgate_plan *plan,
                                    cellgate_error *error)
 {
     const struct cud_variant *variant = plan->variant;
+    const uint64_t standard = cud_standard_id(variant);
     cellgate_status status =
         cud_rnn_create(plan->device, stage->lstms, stage->layers,
                        variant->algorithm, variant->math, &fused->rnn, error);
 
     if (status == CELLGATE_OK)
-        status =
-            find_weights(plan, stage, fused->rnn, &fused->rnn_weights, error);
+        status = find_weights(plan, stage, variant, fused->rnn,
+                              &fused->rnn_weights, error);
     if (status == CELLGATE_OK && cud_exact_batch(variant))
         status = cud_cudnn_check(
             plan->device, error,
             plan->device->cudnn.BuildRNNDynamic(plan->handle->cudnn, fused->rnn,
                                                 (int)plan->batch),
             "BuildRNNDynamic", "creating a plan");
-    if (status != CELLGATE_OK || variant->algorithm == CUD_RNN_ALGO_STANDARD)
+    if (status != CELLGATE_OK || variant->algorithm == CUD_RNN_ALGO_STANDARD ||
+        cud_variant_excluded(plan->device, standard))
         return status;
     status = cud_rnn_create(plan->device, stage->lstms, stage->layers,
                             CUD_RNN_ALGO_STANDARD, variant->math, &fused->plain,
                             error);
-    return status == CELLGATE_OK ? find_weights(plan, stage, fused->plain,
-                                                &fused->plain_weights, error)
-                                 : status;
+    return status == CELLGATE_OK
+               ? find_weights(plan, stage, cud_variant_at(standard),
+                              fused->plain, &fused->plain_weights, error)
+               : status;
 }
 
 /* The largest that either descriptor needs. */
@@ -338,6 +351,19 @@ cellgate_status cud_fused_describe(struct cellgate_plan *plan, uint32_t index,
     return status;
 }
 
+/* Rows of several lengths, or rows beside the run's own where cuDNN needs more
+   memory for its shape than for the plan's. */
+static cellgate_status refuse_lengths(const struct cellgate_plan *plan,
+                                      cellgate_error *error)
+{
+    return cellgate_refuse(
+        error, CELLGATE_REASON_SETTING,
+        "%s runs rows of several lengths by cuDNN's standard algorithm, %s, "
+        "which exclude leaves out",
+        plan->variant->name,
+        cud_variant_at(cud_standard_id(plan->variant))->name);
+}
+
 static cellgate_status forward(struct cellgate_plan *plan, uint32_t index,
                                const struct cud_rows *x,
                                const struct cud_rows *y, cellgate_error *error)
@@ -439,6 +465,9 @@ cellgate_status cud_enqueue_fused(struct cellgate_plan *plan, uint32_t index,
 {
     cellgate_status status = CELLGATE_OK;
 
+    if (plan->span > 0 && plan->ragged && !plan->stages[index].fused.plain &&
+        plan->variant->algorithm != CUD_RNN_ALGO_STANDARD)
+        return refuse_lengths(plan, error);
     if (plan->span > 0)
         status = forward(plan, index, x, y, error);
     if (status == CELLGATE_OK && plan->span > 0 && last)

@@ -287,8 +287,13 @@ static cellgate_status add_space(cellgate_device *device,
 {
     struct cud_space *space = &stage->spaces[stage->space_count];
     size_t size = 0;
-    cellgate_status status = space_size(device, handle, rnn, &size, error);
+    cellgate_status status;
 
+    if (stage->space_count == CUD_SPACES_MAX)
+        return cellgate_fail(error, CELLGATE_INTERNAL,
+                             "cuDNN lays out weights in more than %d ways",
+                             CUD_SPACES_MAX);
+    status = space_size(device, handle, rnn, &size, error);
     if (status == CELLGATE_OK)
         status =
             cud_buffer_create(device, (int64_t)size, 1, &space->memory, error);
@@ -322,33 +327,82 @@ lay_out(cellgate_device *device, const struct cud_handle *handle,
     return status;
 }
 
+/* What support() says of itself is only for who looks closely. */
+static void note_lack(cellgate_device *device, struct cud_stage *stage,
+                      const struct cud_variant *variant,
+                      const cellgate_error *why)
+{
+    const cellgate_log_level level = why->status == CELLGATE_UNSUPPORTED
+                                         ? CELLGATE_LOG_DEBUG
+                                         : CELLGATE_LOG_WARNING;
+    struct cud_lack *lack = &stage->lacks[stage->lack_count];
+    char line[300];
+
+    if (stage->lack_count == CUD_SPACES_MAX)
+        return;
+    stage->lack_count++;
+    lack->of = variant;
+    (void)snprintf(lack->text, sizeof lack->text, "%.159s", why->text);
+    (void)snprintf(line, sizeof line,
+                   "op %u: weights are not laid out for variant %s: %.180s",
+                   (unsigned)stage->op, variant->name, why->text);
+    device->host->log(device->host->context, (int32_t)level, line);
+}
+
+static bool is_wanted(const cellgate_device *device, uint64_t id)
+{
+    return cud_variant_at(id)->way == CUD_FUSED &&
+           cud_variant_exists(device, id) && !cud_variant_excluded(device, id);
+}
+
+/* *first is what the first variant that was left out failed with. */
+static cellgate_status lay_out_all(cellgate_device *device,
+                                   const struct cud_handle *handle,
+                                   struct cud_stage *stage,
+                                   const cellgate_segment *segment,
+                                   cellgate_error *first, cellgate_error *error)
+{
+    cellgate_status status = CELLGATE_OK;
+    uint64_t id;
+
+    for (id = 0; status == CELLGATE_OK && cud_variant_at(id); id++) {
+        const struct cud_variant *variant = cud_variant_at(id);
+        cellgate_error why = CELLGATE_ERROR_INIT;
+
+        if (!is_wanted(device, id))
+            continue;
+        status = lay_out(device, handle, variant, stage, segment, &why);
+        if (status == CELLGATE_DEVICE_LOST || id == CUD_CUDNN_ID) {
+            if (status != CELLGATE_OK)
+                *error = why;
+        } else if (status != CELLGATE_OK) {
+            note_lack(device, stage, variant, &why);
+            if (first->status == CELLGATE_OK)
+                *first = why;
+            status = CELLGATE_OK;
+        }
+    }
+    return status;
+}
+
 /* The layout is cuDNN's affair, and may differ between algorithms and math
-   types; where one cannot be had, plans of its variants say so. */
+   types; where one cannot be had, plans of its variants say so. "cudnn" has to
+   have one, and where that is excluded any other. */
 cellgate_status cud_fused_prepare(cellgate_device *device,
                                   struct cud_stage *stage,
                                   const cellgate_segment *segment,
                                   cellgate_error *error)
 {
     struct cud_handle *handle = NULL;
+    cellgate_error first = CELLGATE_ERROR_INIT;
     cellgate_status status = cud_handle_take(device, &handle, error);
-    const struct cud_variant *variant;
-    uint64_t id;
 
     if (status == CELLGATE_OK)
-        status = lay_out(device, handle, cud_variant_at(CUD_CUDNN_ID), stage,
-                         segment, error);
-    for (id = 0; status == CELLGATE_OK && (variant = cud_variant_at(id)); id++)
-        if (variant->way == CUD_FUSED && cud_variant_exists(device, id)) {
-            cellgate_error why = CELLGATE_ERROR_INIT;
-
-            status = lay_out(device, handle, variant, stage, segment, &why);
-            if (status == CELLGATE_DEVICE_LOST) {
-                *error = why;
-            } else {
-                stage->lacks_space |= cud_concerns_all(status);
-                status = CELLGATE_OK;
-            }
-        }
+        status = lay_out_all(device, handle, stage, segment, &first, error);
     cud_handle_give(device, handle);
-    return status;
+    if (status != CELLGATE_OK || stage->space_count > 0 ||
+        first.status == CELLGATE_OK)
+        return status;
+    *error = first;
+    return (cellgate_status)first.status;
 }

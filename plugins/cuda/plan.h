@@ -18,7 +18,7 @@
 struct cud_fused {
     cud_cudnn_rnn rnn; /* the variant's algorithm */
     /* The standard one, for rows of several lengths, which the others refuse;
-       NULL where the variant's is that. */
+       NULL where the variant's is that, or where that is excluded. */
     cud_cudnn_rnn plain;
     /* The weights as either reads them. */
     const struct cud_buffer *rnn_weights, *plain_weights;
@@ -111,6 +111,9 @@ struct cellgate_plan {
     bool ragged;     /* not all lengths are `span` */
     bool empty_rows; /* some are 0 */
 
+    /* It is not made because these weights were not laid out for it; others of
+       the kind may be. */
+    bool lacks_weights;
     bool measured;
     cellgate_breakdown breakdown;
 };
@@ -262,8 +265,9 @@ cellgate_status cud_plan_graphs(struct cellgate_plan *plan,
 
 /*
  * What a plan could not be made or run for comes to: `status` and *error as
- * they are where the device is at fault, or lacks memory; else UNSUPPORTED, and
- * the variant is refused at that shape from now on.
+ * they are where the device is at fault, or lacks memory, or these weights lack
+ * a layout; else UNSUPPORTED, and the variant is refused at that shape from now
+ * on.
  */
 cellgate_status cud_plan_failed(const struct cellgate_plan *plan,
                                 const cellgate_shape *shape,

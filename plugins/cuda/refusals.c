@@ -185,7 +185,8 @@ cellgate_status cud_plan_failed(const struct cellgate_plan *plan,
 {
     const uint64_t bit = (uint64_t)1 << id_of(plan);
 
-    if (cud_concerns_all(status) || atomic_load(&plan->device->lost) ||
+    if (plan->lacks_weights || cud_concerns_all(status) ||
+        atomic_load(&plan->device->lost) ||
         (status != CELLGATE_UNSUPPORTED &&
          (atomic_load(&plan->weights->proved) & bit)))
         return status;

@@ -50,6 +50,9 @@ bool cud_variant_excluded(const cellgate_device *device, uint64_t id);
 const struct cud_variant *cud_variant_at(uint64_t id);
 /* All names that they have, in any segment; the last is NULL. */
 extern const char *const cud_variant_names[];
+/* The id of the one that is of the same math type and cuDNN's standard
+   algorithm: what runs rows of several lengths in a fused variant. */
+uint64_t cud_standard_id(const struct cud_variant *variant);
 /* Ids of the two that run everywhere: "cudnn" and "step". */
 #define CUD_CUDNN_ID 0u
 #define CUD_STEP_ID 1u
@@ -102,6 +105,12 @@ struct cud_space {
 };
 #define CUD_SPACES_MAX 12 /* algorithms times math types */
 
+/* Why there are no weights as a variant wants them. */
+struct cud_lack {
+    const struct cud_variant *of;
+    char text[160];
+};
+
 struct cud_stage {
     enum cud_stage_kind kind;
     uint32_t op;            /* the one that it begins with */
@@ -111,7 +120,8 @@ struct cud_stage {
     struct cud_lstm *lstms; /* [layers], of the weights' block */
     struct cud_space spaces[CUD_SPACES_MAX]; /* of fused ones, most often one */
     uint32_t space_count;
-    bool lacks_space; /* there was no memory for another one */
+    struct cud_lack lacks[CUD_SPACES_MAX]; /* of the variants left out */
+    uint32_t lack_count;
     struct cud_matrices own;
     int64_t dense_input;
     cellgate_activation dense_activation;

@@ -80,6 +80,17 @@ bool cud_variant_excluded(const cellgate_device *device, uint64_t id)
                                           cud_variant_at(id)->name) != 0;
 }
 
+uint64_t cud_standard_id(const struct cud_variant *variant)
+{
+    uint64_t id = CUD_CUDNN_ID;
+
+    while (variants[id].way != CUD_FUSED ||
+           variants[id].algorithm != CUD_RNN_ALGO_STANDARD ||
+           variants[id].math != variant->math)
+        id++;
+    return id;
+}
+
 bool cud_exact_batch(const struct cud_variant *variant)
 {
     return variant->way == CUD_FUSED &&
@@ -377,7 +388,25 @@ cellgate_status cud_variant_check(cellgate_device *device,
 
 /* ---- support() --------------------------------------------------------- */
 
-static void describe(const struct cud_layers *layers, uint64_t id,
+/* How rows of several lengths run in the fused variants that have them not. */
+static void note_lengths(const cellgate_device *device,
+                         const struct cud_variant *of, char note[160])
+{
+    const uint64_t standard = cud_standard_id(of);
+
+    if (cud_variant_excluded(device, standard))
+        (void)snprintf(note, 160,
+                       "rows of several lengths are refused: %s, which runs "
+                       "them, is excluded",
+                       cud_variant_at(standard)->name);
+    else
+        (void)snprintf(note, 160,
+                       "rows of several lengths run by cuDNN's standard "
+                       "algorithm");
+}
+
+static void describe(const cellgate_device *device,
+                     const struct cud_layers *layers, uint64_t id,
                      cellgate_variant *variant)
 {
     const struct cud_variant *of = cud_variant_at(id);
@@ -393,9 +422,7 @@ static void describe(const struct cud_layers *layers, uint64_t id,
         (void)snprintf(variant->note, sizeof variant->note, "%.159s",
                        layers->why.text);
     else if (of->way == CUD_FUSED && of->algorithm != CUD_RNN_ALGO_STANDARD)
-        (void)snprintf(variant->note, sizeof variant->note,
-                       "rows of several lengths run by cuDNN's standard "
-                       "algorithm");
+        note_lengths(device, of, variant->note);
 }
 
 static cellgate_status find(cellgate_device *device,
@@ -409,7 +436,7 @@ static cellgate_status find(cellgate_device *device,
 
     if (!cud_variant_offered(device, layers, index, &id))
         return CELLGATE_END;
-    describe(layers, id, variant);
+    describe(device, layers, id, variant);
     status = cud_variant_check(device, layers, id, shape, &why);
     if (status == CELLGATE_OK)
         return CELLGATE_OK;

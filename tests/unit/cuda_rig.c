@@ -125,6 +125,7 @@ int set_up(void **state)
     standin_reset();
     standin_settings.devices = 2;
     logged[0] = '\0';
+    excluded = "";
     table = cellgate_plugin_entry(0, 0);
     if (table->init(&host, &instance, &error) != CELLGATE_OK)
         fail_msg("%s", error.text);

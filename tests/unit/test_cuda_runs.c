@@ -298,6 +298,46 @@ static void rows_that_are_all_short(void **state)
     with_plan("step", use_short_rows);
 }
 
+/* Whoever asks for it, what is excluded does not run; that of another math type
+   does. */
+static void without_the_standard_algorithm(void **state)
+{
+    static const int32_t some[BATCH] = { 3, 1, 7, 2, 7 };
+    const cellgate_shape less = { sizeof less, 2, STEPS };
+    const cellgate_segment_run of = {
+        .struct_size = sizeof of,
+        .batch = BATCH,
+        .steps = STEPS,
+        .lengths = some,
+        .x = { x, STEPS * INPUT, INPUT, CELLGATE_F32, 0 },
+        .y = { y, STEPS * HIDDEN, HIDDEN, CELLGATE_F32, 0 },
+    };
+    cellgate_device *device = open_device(0);
+    cellgate_weights *weights;
+    cellgate_plan *plan;
+
+    (void)state;
+    excluded = "cudnn";
+    weights = prepare(device, "cudnn-static");
+    plan = make_plan(device, weights, "cudnn-static");
+    assert_int_equal(run(plan), CELLGATE_OK);
+    check_y();
+    assert_int_equal(table->run(plan, &of, &error), CELLGATE_UNSUPPORTED);
+    assert_int_equal(error.reason, CELLGATE_REASON_SETTING);
+    assert_non_null(strstr(error.text, ", cudnn, which exclude leaves out"));
+    assert_string_equal(find_at(device, "cudnn-static", &shape).refusal,
+                        error.text);
+    assert_string_equal(find_at(device, "cudnn-static", &less).refusal, "");
+    assert_non_null(
+        strstr(find(device, "cudnn-static").note, "lengths are refused"));
+    table->plan_destroy(plan);
+    plan = make_plan(device, weights, "cudnn-static-tf32");
+    run_lengths(plan, some, false);
+    table->plan_destroy(plan);
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
 /* Many rows without a step cost as much as one, and lengths like those of the
    run before nothing: no copy, and no word with cuDNN but the run. */
 static void use_empty_rows(cellgate_plan *plan)
@@ -337,6 +377,7 @@ int main(void)
         TEST(too_many_rows),
         TEST(a_stack),
         TEST(rows_that_are_all_short),
+        TEST(without_the_standard_algorithm),
         TEST(rows_without_a_step),
     };
 

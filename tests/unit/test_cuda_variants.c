@@ -75,8 +75,34 @@ static void what_is_excluded_does_not_warm_up(void **state)
     table->weights_free(prepare(device, "cudnn"));
     excluded = "step";
     table->weights_free(prepare(device, "step"));
-    excluded = "";
     assert_int_equal(standin_launches(), before);
+    table->device_close(device);
+}
+
+/* Nor is memory taken for its weights. */
+static void what_is_excluded_is_not_laid_out(void **state)
+{
+    cellgate_device *device = open_device(0);
+    cellgate_weights *weights;
+
+    (void)state;
+    standin_settings.cudnn_layouts = 2;
+    excluded = "cudnn-tf32";
+    weights = prepare(device, "cudnn");
+    assert_int_equal(weights->stages[0].space_count, 5);
+    assert_int_equal(run_in(device, weights, "cudnn-static-tf32", BATCH),
+                     CELLGATE_OK);
+    check_y();
+    table->weights_free(weights);
+    excluded = "cudnn";
+    weights = prepare(device, "cudnn-static");
+    assert_int_equal(weights->stages[0].space_count, 5);
+    table->weights_free(weights);
+    standin_settings.memory = 0;
+    assert_int_equal(table->prepare(device, &segment,
+                                    find(device, "cudnn-static").pack, &weights,
+                                    &error),
+                     CELLGATE_DEVICE_MEMORY);
     table->device_close(device);
 }
 
@@ -412,12 +438,14 @@ static void layouts_differ(void **state)
     }
 }
 
-/* Weights that do not fit a second time leave out those that need that. */
+/* Weights that do not fit a second time leave out those that need that: it is
+   told once, and no memory that is freed later helps. */
 static void no_memory_for_another_layout(void **state)
 {
     cellgate_device *device = open_device(0);
     cellgate_weights *weights;
     cellgate_plan *plan = NULL;
+    int i;
 
     (void)state;
     standin_settings.cudnn_layouts = 2;
@@ -427,12 +455,42 @@ static void no_memory_for_another_layout(void **state)
     assert_int_equal(weights->stages[0].space_count, 5);
     assert_int_equal(run_in(device, weights, "cudnn-f16", BATCH), CELLGATE_OK);
     check_y();
-    assert_int_equal(table->plan_create(device, weights,
-                                        find(device, "cudnn-tf32").id, &shape,
-                                        &plan, &error),
-                     CELLGATE_DEVICE_MEMORY);
-    assert_non_null(strstr(error.text, "cudnn-tf32"));
-    assert_true(is_offered(device, "cudnn-tf32", &shape));
+    for (i = 0; i < 2; i++) {
+        static const char *const names[] = { "cudnn-tf32",
+                                             "cudnn-static-tf32" };
+
+        assert_int_equal(table->plan_create(device, weights,
+                                            find(device, names[i]).id, &shape,
+                                            &plan, &error),
+                         CELLGATE_UNSUPPORTED);
+        assert_non_null(strstr(error.text, "not laid out for cudnn-tf32"));
+        assert_non_null(strstr(error.text, "bytes do not fit into NVIDIA"));
+        assert_true(is_offered(device, names[i], &shape));
+    }
+    assert_int_equal(times_logged("not laid out for variant"), 1);
+    table->weights_free(weights);
+    weights = prepare(device, "cudnn-tf32");
+    assert_int_equal(run_in(device, weights, "cudnn-tf32", BATCH), CELLGATE_OK);
+    check_y();
+    table->weights_free(weights);
+    table->device_close(device);
+}
+
+/* As many as there are places for. */
+static void too_many_layouts(void **state)
+{
+    cellgate_device *device = open_device(0);
+    cellgate_weights *weights = prepare(device, "cudnn");
+    struct cud_stage *stage = &weights->stages[0];
+
+    (void)state;
+    standin_settings.cudnn_layouts = 1;
+    stage->space_count = CUD_SPACES_MAX;
+    assert_int_equal(cud_fused_prepare(device, stage, &segment, &error),
+                     CELLGATE_OK);
+    assert_int_equal(stage->space_count, CUD_SPACES_MAX);
+    assert_true(stage->lack_count > 0);
+    assert_non_null(strstr(stage->lacks[0].text, "in more than 12 ways"));
     table->weights_free(weights);
     table->device_close(device);
 }
@@ -551,6 +609,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(only_the_plain_ones_warm_up),
         TEST(what_is_excluded_does_not_warm_up),
+        TEST(what_is_excluded_is_not_laid_out),
         TEST(a_host_without_excludes),
         TEST(without_the_standard_algorithm_nothing_is_fused),
         TEST(no_memory_refuses_nothing),
@@ -563,6 +622,7 @@ int main(void)
         TEST(blaslt_that_does_not_do),
         TEST(layouts_differ),
         TEST(no_memory_for_another_layout),
+        TEST(too_many_layouts),
         TEST(fillers_take_turns),
         TEST(freed_beside_another_gpu),
     };
