@@ -34,12 +34,30 @@ bool cg_exclude_fits(const char *patterns, const char *variant)
     return false;
 }
 
-/* Either may have a star. */
+/* Whether it fits the name, or one of the names that begin like it where it
+   ends in '*': then a first part of the pattern fits what those share, and the
+   rest fits something. A part that ends inside brackets fits no name, as there
+   a '[' is itself. */
+static bool may_fit(const char *pattern, const char *name)
+{
+    const size_t length = strlen(name);
+    char shared[PATTERN_MAX], part[PATTERN_MAX];
+
+    if (length == 0 || name[length - 1] != '*')
+        return fnmatch(pattern, name, 0) == 0;
+    (void)snprintf(shared, sizeof shared, "%.*s", (int)length - 1, name);
+    for (size_t at = 0; at <= strlen(pattern); at++) {
+        (void)snprintf(part, sizeof part, "%.*s", (int)at, pattern);
+        if (fnmatch(part, shared, 0) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool is_known(const char *pattern, char *const *variants, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (fnmatch(pattern, variants[i], 0) == 0 ||
-            fnmatch(variants[i], pattern, 0) == 0)
+        if (may_fit(pattern, variants[i]))
             return true;
     return false;
 }

@@ -48,6 +48,11 @@ printf '[device cpu]\nplugin = openmp\nexclude = t1 u*\n' >"$work/without.ini"
 expect 3 cellgate devices --config "$work/without.ini"
 says stderr "without.ini:3: [device cpu] exclude: plugin openmp has no variant u*"
 says stderr "it has t*"
+# The example of etc/cellgate.ini.
+sed -n 's/^#exclude/exclude/p' "$top/etc/cellgate.ini" >"$work/example"
+[ -s "$work/example" ] && pass || fail "there is no example"
+sed "/^exclude/d" "$work/without.ini" | cat - "$work/example" >"$work/with.ini"
+expect 0 cellgate devices --config "$work/with.ini"
 
 # Files.
 expect 4 cellgate run "$work/none.keras" --input $model.npz:in0

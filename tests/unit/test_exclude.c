@@ -76,6 +76,49 @@ static void names_are_checked(void **state)
           "it has whole, step-f16, t*");
 }
 
+/* One name that a plugin lists, against patterns. */
+static void check_open(const char *name, const char *exclude, bool known)
+{
+    char *names[] = { (char *)(uintptr_t)name };
+    cellgate_error error = CELLGATE_ERROR_INIT;
+    cg_config *config = parse(exclude, &error);
+    cellgate_status status;
+
+    if (config == NULL)
+        fail_msg("%s", error.text);
+    status = cg_exclude_check(config, config->devices, names, 1, &error);
+    if (status != (known ? CELLGATE_OK : CELLGATE_BAD_CONFIG))
+        fail_msg("\"%s\" and %s: status %d", exclude, name, (int)status);
+    cg_config_destroy(config);
+}
+
+/* openmp and opencl list names so: known is each pattern that fits some name
+   which begins like that, the example in etc/cellgate.ini first of all. */
+static void open_names_meet_patterns(void **state)
+{
+    static const char *const threads[] = {
+        "t1 *-f16", "t*",    "*",  "?",        "t",    "t?-int8",
+        "[st]8",    "[!s]*", "?t", "t*4*-f16", "\\t8", "**8",
+    };
+    static const char *const no_threads[] = { "s*", "x?",    "[!t]*",
+                                              "s?", "[s-]1", "-f16" };
+    static const char *const fused[] = { "fused", "fused4-f16",  "*4",  "f?s*",
+                                         "fuse?", "fused-t[12]", "fu*e" };
+    static const char *const not_fused[] = { "fuse", "fus?",   "f?ed*", "u*",
+                                             "?",    "[f]use", "[!f]*d" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++)
+        check_open("t*", threads[i], true);
+    for (size_t i = 0; i < sizeof no_threads / sizeof no_threads[0]; i++)
+        check_open("t*", no_threads[i], false);
+    for (size_t i = 0; i < sizeof fused / sizeof fused[0]; i++)
+        check_open("fused*", fused[i], true);
+    for (size_t i = 0; i < sizeof not_fused / sizeof not_fused[0]; i++)
+        check_open("fused*", not_fused[i], false);
+    check_open("*", "t1 *-f16", true);
+}
+
 static void an_empty_one_is_refused(void **state)
 {
     cellgate_error error = CELLGATE_ERROR_INIT;
@@ -137,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patterns_fit),
         cmocka_unit_test(names_are_checked),
+        cmocka_unit_test(open_names_meet_patterns),
         cmocka_unit_test(an_empty_one_is_refused),
         cmocka_unit_test(without_it_nothing_is_excluded),
         cmocka_unit_test(settings_know_it),
