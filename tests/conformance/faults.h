@@ -47,6 +47,7 @@
     X(NAN_VANISHES, nonfinite)                                                 \
     X(READS_BEYOND, bounds)                                                    \
     X(STATE_NOT_CARRIED, pieces)                                               \
+    X(REFUSES_ALL_ONCE_RUN, plans)                                             \
     X(STALE_STATE, plans)                                                      \
     X(NO_CAPACITY, plans)                                                      \
     X(SHARED_SCRATCH, threads)                                                 \

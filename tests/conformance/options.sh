@@ -69,5 +69,16 @@ holds '--filter takes these cases alone'
 expect 2 --filter '(' "$plugin"
 says "--filter '('"
 
+# Offered, and refused by each variant from the first run on: nothing has run, and
+# what every plugin must take was to.
+plugin=tests/conformance/.libs/faulty.so
+FAULT=REFUSES_ALL_ONCE_RUN
+expect 1 --filter '^shapes: .* lstm.hidden=257 ' "$plugin"
+says 'each variant was offered, and refuses it, though every plugin must take it'
+says '0 passed, 1 failed, 1 skipped'
+expect 1 --variant naive --filter '^shapes: .* lstm.hidden=257 ' "$plugin"
+says 'no case ran in this variant'
+says '0 passed, 1 failed, 1 skipped'
+
 echo "$passed passed, $failed failed"
 [ "$passed" -gt 0 ] && [ "$failed" -eq 0 ]

@@ -112,6 +112,17 @@ static void device_close(cellgate_device *device)
         device->host->release(device->host->context, device);
 }
 
+/* ---- What the faulty plugin shares where it must not; unused otherwise -- */
+
+#ifdef WITH_FAULTS
+int fault_now;
+#endif
+static cellgate_lstm newest;
+static float shared_scratch[4096];
+static volatile float bystander;
+static void *volatile lost;
+static volatile int refuses;
+
 /* ---- Support ------------------------------------------------------------ */
 
 /* Whether a struct of the host asks for nothing that is newer than we are. */
@@ -209,6 +220,8 @@ static cellgate_status support(cellgate_device *device,
         v.threads = 0;
     if (HAS_FAULT(NAME_NOT_LISTED))
         v.name[0] = 'x';
+    if (HAS_FAULT(REFUSES_ALL_ONCE_RUN) && refuses)
+        (void)snprintf(v.refusal, sizeof v.refusal, "no kernel starts");
     if (index > (HAS_FAULT(SAME_NAME_TWICE) ? 1u : 0u))
         return CELLGATE_END;
     if (HAS_FAULT(WRITES_BEYOND_VARIANT)) {
@@ -219,16 +232,6 @@ static cellgate_status support(cellgate_device *device,
     cellgate_struct_copy(variant, &v);
     return CELLGATE_OK;
 }
-
-/* ---- What the faulty plugin shares where it must not; unused otherwise -- */
-
-#ifdef WITH_FAULTS
-int fault_now;
-#endif
-static cellgate_lstm newest;
-static float shared_scratch[4096];
-static volatile float bystander;
-static void *volatile lost;
 
 /* ---- Weights and plans -------------------------------------------------- */
 
@@ -519,6 +522,11 @@ static cellgate_status run(cellgate_plan *plan,
     }
     if (HAS_FAULT(REFUSES_RUNS_AND_OFFERS_THEM) && r.steps > 50)
         return cellgate_refuse(error, CELLGATE_REASON_SHAPE, "too long");
+    if (HAS_FAULT(REFUSES_ALL_ONCE_RUN)) {
+        refuses = 1;
+        return cellgate_refuse(error, CELLGATE_REASON_DEVICE,
+                               "no kernel starts");
+    }
     if (HAS_FAULT(ALLOCATES_IN_RUN))
         host->release(host->context, host->allocate(host->context, 64, 64));
     for (int64_t b = 0; b < r.batch; b++)

@@ -14,6 +14,10 @@
 
 #define SUITE_MAX_VARIANTS 64
 
+/* What suite_plan_init() and suite_run() give where the plugin refuses a
+   variant that it offered, and goes on refusing it. */
+#define SUITE_REFUSED (-2)
+
 /* What the command line asks for. */
 typedef struct suite_options {
     const char *path;
@@ -93,7 +97,9 @@ typedef struct suite_offer {
 /*
  * Asks support() for all variants at the case's own shape. A refusal is
  * reported: as a failure if the case belongs to the minimum profile or the
- * refusal gives no reason. The offer has only variants that --variant wants.
+ * refusal gives no reason. So is a case of that profile for which no variant is
+ * listed that can run, unless --variant is given. The offer has only variants
+ * that --variant wants.
  */
 void suite_ask(suite *s, const case_data *data, suite_offer *offer);
 
@@ -109,7 +115,8 @@ typedef struct suite_plan {
 
 /*
  * Prepares and plans for runs up to (batch, steps); `weights` NULL: its own.
- * -1: reported as failed, as refused, or as skipped for want of device memory.
+ * SUITE_REFUSED: reported as refused; -1: as failed, or as skipped for want of
+ * device memory.
  */
 int suite_plan_init(suite_plan *p, suite *s, const case_data *data,
                     const cellgate_variant *variant, cellgate_weights *weights,
@@ -119,7 +126,8 @@ void suite_plan_finish(suite_plan *p); /* a zeroed struct is allowed */
 /*
  * Runs `with`, which may belong to another case of the same segment, and
  * collects into `to`. Checks what must hold for every run: success, inputs
- * intact, guards whole, every element written, nothing allocated. -1: reported.
+ * intact, guards whole, every element written, nothing allocated. SUITE_REFUSED
+ * and -1 as above.
  */
 int suite_run(suite_plan *p, execution *with, results *to);
 

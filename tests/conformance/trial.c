@@ -40,6 +40,18 @@ static void judge_refusal(suite *s, const case_data *data,
         report_refused(s->report, data->c.group, error->reason, error->text);
 }
 
+/* No variant takes the case; of one that was named, that is told at the end. */
+static void judge_none(suite *s, const case_data *data, const char *what)
+{
+    char description[1000];
+
+    if (s->options->variant != NULL || !case_is_minimal(&data->c))
+        return;
+    case_describe(&data->c, description, sizeof description);
+    report_failed(s->report, data->c.group, NULL, description,
+                  "%s, though every plugin must take it", what);
+}
+
 void suite_ask(suite *s, const case_data *data, suite_offer *offer)
 {
     cellgate_shape shape = { sizeof shape, data->c.batch, data->c.steps };
@@ -74,6 +86,8 @@ void suite_ask(suite *s, const case_data *data, suite_offer *offer)
         report_failed(s->report, data->c.group, NULL, description,
                       "support() gave status %d where END ends the list",
                       (int)status);
+    else if (offer->count == 0)
+        judge_none(s, data, "support() lists no variant that can run");
 }
 
 /*
@@ -115,6 +129,7 @@ int suite_plan_init(suite_plan *p, suite *s, const case_data *data,
     cellgate_error error = CELLGATE_ERROR_INIT;
     cellgate_shape shape = { sizeof shape, batch, steps };
     cellgate_status status = CELLGATE_OK;
+    int result = -1;
 
     *p = (suite_plan){ .s = s,
                        .data = data,
@@ -131,13 +146,15 @@ int suite_plan_init(suite_plan *p, suite *s, const case_data *data,
         return 0;
     if (status == CELLGATE_DEVICE_MEMORY)
         report_skipped(s->report, data->c.group, variant->name, error.text);
-    else if (status != CELLGATE_UNSUPPORTED ||
-             !is_refused_now(s, data, variant, batch, steps))
+    else if (status == CELLGATE_UNSUPPORTED &&
+             is_refused_now(s, data, variant, batch, steps))
+        result = SUITE_REFUSED;
+    else
         suite_fail(p, "%s failed with status %d: %s",
                    p->weights == NULL ? "prepare()" : "plan_create()",
                    (int)status, error.text);
     suite_plan_finish(p);
-    return -1;
+    return result;
 }
 
 void suite_plan_finish(suite_plan *p)
@@ -160,12 +177,15 @@ int suite_run(suite_plan *p, execution *with, results *to)
         p->s->plugin.table.run(p->plan, &with->run, &error);
     const char *wrong;
 
+    if (status == CELLGATE_UNSUPPORTED &&
+        is_refused_now(p->s, p->data, &p->variant, with->run.batch,
+                       with->run.steps)) {
+        execution_reset(with);
+        return SUITE_REFUSED;
+    }
     if (status != CELLGATE_OK) {
-        if (status != CELLGATE_UNSUPPORTED ||
-            !is_refused_now(p->s, p->data, &p->variant, with->run.batch,
-                            with->run.steps))
-            suite_fail(p, "run() failed with status %d: %s", (int)status,
-                       error.text);
+        suite_fail(p, "run() failed with status %d: %s", (int)status,
+                   error.text);
         execution_reset(with);
         return -1;
     }
@@ -224,22 +244,25 @@ static cellgate_weights *find_pack(const pack_cache *cache, uint32_t pack)
     return NULL;
 }
 
-static void try_variant(suite *s, const case_data *data,
-                        const cellgate_variant *variant, expected *e,
-                        pack_cache *cache)
+/* SUITE_REFUSED: refused when it came to it. */
+static int try_variant(suite *s, const case_data *data,
+                       const cellgate_variant *variant, expected *e,
+                       pack_cache *cache)
 {
     cellgate_weights *shared = find_pack(cache, variant->pack);
     execution with;
     results got = { NULL, { NULL } };
     suite_plan p;
     double share;
+    int result = suite_plan_init(&p, s, data, variant, shared, data->c.batch,
+                                 data->c.steps);
 
-    if (suite_plan_init(&p, s, data, variant, shared, data->c.batch,
-                        data->c.steps) != 0)
-        return;
+    if (result != 0)
+        return result;
     if (execution_init(&with, data, GUARD_MARGINS) == 0 &&
         results_init(&got, data) == 0) {
-        if (suite_run(&p, &with, &got) == 0) {
+        result = suite_run(&p, &with, &got);
+        if (result == 0) {
             share = suite_compare(&p, e, &got, NULL);
             if (share >= 0)
                 report_passed(s->report, data->c.group, variant->name, share);
@@ -258,33 +281,46 @@ static void try_variant(suite *s, const case_data *data,
         cache->weights[cache->count++] = p.weights;
     }
     suite_plan_finish(&p);
+    return result;
+}
+
+/* Every variant that is offered. */
+static void try_all(suite *s, const case_data *data, const suite_offer *offer,
+                    const char *description)
+{
+    pack_cache cache = { 0 };
+    uint32_t refused = 0;
+    expected e;
+
+    if (expected_init(&e, data) != 0) {
+        report_failed(s->report, data->c.group, NULL, description,
+                      "the reference cannot compute this case");
+        return;
+    }
+    for (uint32_t i = 0; i < offer->count; i++) {
+        const cellgate_variant *variant = &offer->variants[i];
+
+        crash_context(description, variant->name);
+        refused += try_variant(s, data, variant, &e, &cache) == SUITE_REFUSED;
+    }
+    if (refused == offer->count)
+        judge_none(s, data, "each variant was offered, and refuses it");
+    expected_finish(&e);
+    for (uint32_t i = 0; i < cache.count; i++)
+        s->plugin.table.weights_free(cache.weights[i]);
 }
 
 void suite_case(suite *s, const test_case *c)
 {
-    pack_cache cache = { 0 };
     char description[1000];
     suite_offer offer;
     case_data data;
-    expected e;
 
     if (!suite_wants(s, c) || case_data_init(&data, c) != 0)
         return;
     case_describe(c, description, sizeof description);
     suite_ask(s, &data, &offer);
-    if (offer.count > 0) {
-        if (expected_init(&e, &data) == 0) {
-            for (uint32_t i = 0; i < offer.count; i++) {
-                crash_context(description, offer.variants[i].name);
-                try_variant(s, &data, &offer.variants[i], &e, &cache);
-            }
-            expected_finish(&e);
-        } else {
-            report_failed(s->report, c->group, NULL, description,
-                          "the reference cannot compute this case");
-        }
-    }
-    for (uint32_t i = 0; i < cache.count; i++)
-        s->plugin.table.weights_free(cache.weights[i]);
+    if (offer.count > 0)
+        try_all(s, &data, &offer, description);
     case_data_finish(&data);
 }
