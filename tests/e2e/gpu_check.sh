@@ -61,7 +61,7 @@ told() { # FILE PATTERN
   fi
 }
 
-check whole 120 'devices=1' 0
+check whole 600 'devices=1' 0
 told summary.txt "cuDNN: $work/site/nvidia/cudnn/lib/libcudnn.so.9"
 told devices.txt 'cuDNN 9\.19'
 told summary.txt '^0 failed, 0 not tried'
@@ -82,9 +82,19 @@ told map.csv '^"article.keras",'
 check late 2 'devices=1' 1
 told summary.txt '^NOT TRIED, no time left: conformance of '
 told summary.txt '^not tried: .*map of article.keras'
-# cuDNN that has no persistent algorithm when it comes to it.
+# cuDNN that has no persistent algorithm when it comes to it, and a sanitizer that
+# has complained by the time that it is stopped.
 rm "$bundle/models/article.keras"
-check refused 120 'devices=1 cudnn_refuse=1' 1
+cat >"$work/tools/compute-sanitizer" <<'SH'
+#!/bin/sh
+echo "========= COMPUTE-SANITIZER"
+echo "========= Invalid __global__ write of size 4 bytes"
+echo "=========     at step_kernel+0x10"
+echo "========= Error: process didn't terminate successfully"
+exit 124
+SH
+check refused 600 'devices=1 cudnn_refuse=1' 1
+told summary.txt '^FAILED: compute-sanitizer: ========= Invalid __global__ write'
 told summary.txt '^FAILED: conformance of cudnn-dynamic, full: '
 told summary.txt '^conformance of cudnn, full: [1-9]'
 # There is no GPU.
