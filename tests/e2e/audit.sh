@@ -28,7 +28,7 @@ export CELLGATE_CONFIG="$work/cellgate.ini"
 model=$fixtures/article.keras
 
 # A row takes microseconds on the CPU, and 20 ms on the card.
-expect 0 cellgate calibrate "$model" --seconds 3 --batch 1-4 --cells 2 --json
+expect 0 cellgate calibrate "$model" --seconds 60 --batch 1-4 --cells 2 --json
 json measured.shapes 3
 json measured.shapes_measured 2
 expect 0 cellgate audit "$model" --seconds 30 --batch 1-4 --json \

@@ -22,7 +22,7 @@ says stdout "its results are bf16, which [scheduler] precision = mixed allows"
 expect 0 cellgate inspect "$model"
 says stdout "not calibrated: cellgate calibrate measures"
 
-expect 0 cellgate calibrate "$model" --seconds 2 --batch 1-8 --json
+expect 0 cellgate calibrate "$model" --seconds 60 --batch 1-8 --json
 json measured.shapes 4
 json measured.stopped false
 json measured.wrong 3

@@ -146,7 +146,7 @@ says stderr "cudnn-statc (did you mean cudnn-static?); it has cudnn, step, cudnn
 # the persistent algorithms'; what breaks the GPU is named, and how to do without.
 sed -i 's/^exclude = .*/exclude = step* block* persistent* cudnn-dynamic/' \
   "$work/without.ini"
-calibrate="cellgate calibrate $fixtures/masking.keras $without --device card --seconds 2 --batch 4"
+calibrate="cellgate calibrate $fixtures/masking.keras $without --device card --seconds 600 --cells 1 --batch 4"
 expect 0 with 'devices=1 cudnn_wrong=1' $calibrate
 says stderr "card cudnn-static is not measured for"
 says stderr "its results differ from the host's"
