@@ -33,7 +33,6 @@ static inline void vf_store(float *to, vf a)
     _mm256_storeu_ps(to, a);
 }
 
-/* Pieces of 4, 2 and 1: masked stores are slow on several processors. */
 static inline void vf_stream(float *to, vf a)
 {
     _mm256_stream_ps(to, a);
@@ -44,6 +43,7 @@ static inline void vf_stream_end(void)
     _mm_sfence();
 }
 
+/* Pieces of 4, 2 and 1: masked stores are slow on several processors. */
 static inline void vf_store_some(float *to, vf a, int64_t count)
 {
     __m128 part = _mm256_castps256_ps128(a);

@@ -47,7 +47,6 @@ static inline void vf_store(float *to, vf a)
     vst1q_f32(to, a);
 }
 
-/* Pieces of 2 and 1. */
 static inline void vf_stream(float *to, vf a)
 {
     vst1q_f32(to, a);
@@ -57,6 +56,7 @@ static inline void vf_stream_end(void)
 {
 }
 
+/* Pieces of 2 and 1. */
 static inline void vf_store_some(float *to, vf a, int64_t count)
 {
     float32x2_t part = vget_low_f32(a);
