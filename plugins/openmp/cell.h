@@ -112,19 +112,26 @@ struct place {
     const float *peephole; /* [3][v], or NULL */
 };
 
+static void clip_gates(const struct cpu_cell *cell, const int n, vf *x)
+{
+    const vf low = vf_set(-cell->clip), high = vf_set(cell->clip);
+    int i;
+
+    for (i = 0; cell->clip != 0 && i < n; i++)
+        x[i] = vf_min(high, vf_max(low, x[i]));
+}
+
 /* x = activation(clip(x + peephole number `gate` . c)) for n places. */
 static void activate_gates(const struct cpu_cell *cell, int gate,
                            const struct place *places, const vf *c, const int n,
                            vf *x)
 {
-    const vf low = vf_set(-cell->clip), high = vf_set(cell->clip);
     int i;
 
     for (i = 0; cell->peepholes && i < n; i++)
         x[i] =
             vf_fma(vf_load(places[i].peephole + gate * VF_WIDTH), c[i], x[i]);
-    for (i = 0; cell->clip != 0 && i < n; i++)
-        x[i] = vf_min(high, vf_max(low, x[i]));
+    clip_gates(cell, n, x);
     activate_vectors(&cell->activations[0], n, x);
 }
 
@@ -134,7 +141,6 @@ NOINLINE void general_cells(const struct cpu_cell *cell,
                             vf (*gates)[VF_TILE], vf *h)
 {
     vf *i = gates[0], *f = gates[1], *g = gates[2], *o = gates[3];
-    const vf low = vf_set(-cell->clip), high = vf_set(cell->clip);
     vf state[VF_TILE];
     int r;
 
@@ -145,8 +151,7 @@ NOINLINE void general_cells(const struct cpu_cell *cell,
         activate_gates(cell, 1, places, state, n, f);
     for (r = 0; cell->coupled && r < n; r++)
         f[r] = vf_sub(vf_set(1), i[r]);
-    for (r = 0; cell->clip != 0 && r < n; r++)
-        g[r] = vf_min(high, vf_max(low, g[r]));
+    clip_gates(cell, n, g);
     activate_vectors(&cell->activations[1], n, g);
     for (r = 0; r < n; r++) {
         state[r] = vf_fma(f[r], state[r], vf_mul(i[r], g[r]));

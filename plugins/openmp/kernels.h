@@ -237,7 +237,8 @@ INLINE void start_product(vf sum[][4], const int rows,
         start_from_results(sum, rows, p, panel, row);
 }
 
-/* Takes up to one vector of results, of which `count` lanes exist. */
+/* Takes up to one vector of results, of which `count` lanes (1 or more) exist.
+ */
 INLINE void keep_largest(float *largest, vf a, const float *stored,
                          int64_t count)
 {
@@ -263,13 +264,12 @@ INLINE void store_product(vf sum[][4], const int rows,
 
         UNROLL
         for (g = 0; g < 4; g++, left -= VF_WIDTH)
-            if (left > 0)
+            if (left > 0) {
                 store_within(to + g * VF_WIDTH, sum[r][g], left);
-        left = p->columns - panel * PANEL;
-        UNROLL
-        for (g = 0; last && g < 4; g++, left -= VF_WIDTH)
-            keep_largest(p->largest + (row + r) * VF_WIDTH, sum[r][g],
-                         to + g * VF_WIDTH, left);
+                if (last)
+                    keep_largest(p->largest + (row + r) * VF_WIDTH, sum[r][g],
+                                 to + g * VF_WIDTH, left);
+            }
     }
 }
 
